@@ -1,0 +1,3 @@
+"""The version, in the one place where the build and the program read it."""
+
+__version__ = "0.1.0.dev0"
