@@ -1,0 +1,47 @@
+"""What holds for every test: a home of its own, and no thread left behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# A shared machine can stall any example; a wrong result is a fault, a slow one is a benchmark's business.
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
+
+#: Seconds that a test's threads have to end after it.
+GRACE = 2.0
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh HOME with an absent `.mibyan` in it as MIBYAN_HOME, and no other MIBYAN_* variable."""
+    for name in [name for name in os.environ if name.startswith("MIBYAN_")]:
+        monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("MIBYAN_HOME", str(home / ".mibyan"))
+    return home
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left() -> Iterator[None]:
+    """Fail a test that leaves a thread running which would hold the interpreter open."""
+    before = set(threading.enumerate())
+    yield
+    until = time.monotonic() + GRACE
+    left = [thread for thread in threading.enumerate() if not thread.daemon and thread not in before]
+    for thread in left:
+        thread.join(max(0.0, until - time.monotonic()))
+    left = [thread for thread in left if thread.is_alive()]
+    if left:
+        pytest.fail(f"threads left running: {', '.join(thread.name for thread in left)}")
