@@ -1,0 +1,1 @@
+"""Hooks: what plugins may say about calls, definitions and sessions."""

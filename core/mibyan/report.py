@@ -1,0 +1,92 @@
+"""Decisions are data: every one is a record with who, what, why, and the sentence that would change it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision that the runtime took."""
+
+    #: What was decided: `loaded`, `failed`, `rejected`, `overridden`, `replaced`, `hidden`, `unavailable`, `denied`,
+    #: `blocked`, `shadowed`, `disabled`, `untrusted`, `incompatible`, `unknown`, `skipped`, `warning`.
+    kind: str
+    #: What it is about: `tool:NAME`, `toolset:NAME`, `plugin:ID`, `hook:NAME`, `config:KEY`.
+    subject: str
+    #: Why, in one sentence.
+    reason: str
+    #: The plugin whose doing it concerns, if any.
+    plugin_id: str | None = None
+    #: Where it came from: a path, `file:line`, or a distribution.
+    origin: str | None = None
+    #: The exact command or configuration line that would change it.
+    fix: str | None = None
+    #: Whether an operator would want to know (it is listed in `Report.problems`).
+    problem: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as a JSON object; empty fields are left out."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a runtime has decided so far, oldest first."""
+
+    decisions: tuple[Decision, ...] = field(default=())
+
+    @property
+    def problems(self) -> tuple[Decision, ...]:
+        """The decisions an operator would want to know about."""
+        return tuple(decision for decision in self.decisions if decision.problem)
+
+    def about(self, subject: str) -> tuple[Decision, ...]:
+        """The decisions about one subject, such as `tool:terminal`."""
+        return tuple(decision for decision in self.decisions if decision.subject == subject)
+
+    def to_dict(self) -> dict[str, Any]:
+        """`{"decisions": [...], "problems": [...]}`, JSON objects in both."""
+        return {
+            "decisions": [decision.to_dict() for decision in self.decisions],
+            "problems": [decision.to_dict() for decision in self.problems],
+        }
+
+
+class DecisionLog:
+    """The records of one runtime: appended from any thread, each distinct one kept once."""
+
+    #: A runaway plugin must not fill the memory: the oldest records beyond this number are dropped.
+    LIMIT = 10_000
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._decisions: dict[Decision, None] = {}
+
+    def add(self, decision: Decision) -> bool:
+        """Keep `decision`; false when the same one was there already."""
+        with self._lock:
+            if decision in self._decisions:
+                return False
+            if len(self._decisions) >= self.LIMIT:
+                del self._decisions[next(iter(self._decisions))]
+            self._decisions[decision] = None
+            return True
+
+    def forget(self, subject: str) -> None:
+        """Drop what was said about `subject` (it is about to be decided anew)."""
+        with self._lock:
+            self._decisions = {d: None for d in self._decisions if d.subject != subject}
+
+    def report(self) -> Report:
+        """A snapshot."""
+        with self._lock:
+            return Report(tuple(self._decisions))
+
+    def __iter__(self) -> Iterator[Decision]:
+        return iter(self.report().decisions)

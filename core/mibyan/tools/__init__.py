@@ -1,0 +1,1 @@
+"""Tools: entries, the registry, availability."""

@@ -1,0 +1,251 @@
+"""Availability: may a tool be shown and called now, and if not, why (registry.V1 to V5)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mibyan.report import Decision, DecisionLog
+from mibyan.text import bounded, describe_exception
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from mibyan.tools.entry import CheckFn, Requirements, ToolEntry
+
+log = logging.getLogger("mibyan.availability")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a tool is available."""
+
+    available: bool
+    #: Why not.
+    reason: str | None = None
+
+
+AVAILABLE = Verdict(available=True)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The last verdict of a check."""
+
+    verdict: Verdict
+    at: float
+    #: When it last was available.
+    passed: float | None
+
+
+class _Flight:
+    """A probe under way, for those who ask meanwhile."""
+
+    __slots__ = ("done", "thread", "verdict")
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.thread = threading.get_ident()
+        self.verdict = Verdict(available=False, reason="its check asked for itself")
+
+
+class Availability:
+    """Probes checks: each distinct one at most once a pass, and not again within its `ttl`.
+
+    Args:
+        ttl: Seconds for which a verdict is kept; 0: for the pass only.
+        grace: Seconds after a pass within which a failing check is forgiven.
+        log: Where decisions go.
+        run_async: Runs an awaitable that a check gave; without one such a check is unavailable.
+        run_check: Calls a check for its tool, in the context of its owner.
+    """
+
+    #: Checks remembered at most; the oldest go first.
+    LIMIT = 4096
+
+    def __init__(
+        self,
+        ttl: float = 0.0,
+        grace: float = 0.0,
+        *,
+        log: DecisionLog | None = None,
+        run_async: Callable[[Awaitable[Any]], Any] | None = None,
+        run_check: Callable[[ToolEntry], Any] | None = None,
+    ) -> None:
+        self.ttl = ttl
+        self.grace = grace
+        self._decisions = DecisionLog() if log is None else log
+        self._run_async = run_async
+        self._run_check = run_check
+        self._lock = threading.Lock()
+        self._kept: dict[int, tuple[Any, _Kept]] = {}
+        self._flights: dict[int, _Flight] = {}
+        self._told: dict[tuple[str, str], None] = {}
+
+    def verdicts(self, entries: Iterable[ToolEntry]) -> dict[str, Verdict]:
+        """The verdict of each entry, by name: one pass, in which each distinct check is probed at most once."""
+        seen: dict[int, Verdict] = {}
+        found: dict[str, Verdict] = {}
+        for entry in entries:
+            if entry.check_fn is None and not entry.requires:
+                found[entry.name] = AVAILABLE
+                continue
+            missing = missing_requirements(entry.requires)
+            if missing is not None:
+                found[entry.name] = Verdict(available=False, reason=missing)
+            elif entry.check_fn is None:
+                found[entry.name] = AVAILABLE
+            else:
+                key = _identity(entry.check_fn)
+                if key not in seen:
+                    seen[key] = self._judge(entry, entry.check_fn, key)
+                found[entry.name] = seen[key]
+        return found
+
+    def verdict(self, entry: ToolEntry) -> Verdict:
+        """The verdict of one entry."""
+        if entry.check_fn is None and not entry.requires:
+            return AVAILABLE
+        return self.verdicts((entry,))[entry.name]
+
+    def invalidate(self) -> None:
+        """Forget every verdict."""
+        with self._lock:
+            self._kept.clear()
+
+    def _judge(self, entry: ToolEntry, check: CheckFn, key: int) -> Verdict:
+        ttl = self.ttl if entry.check_ttl is None else entry.check_ttl
+        grace = self.grace if entry.check_grace is None else entry.check_grace
+        now = time.monotonic()
+        with self._lock:
+            kept = self._recall(key, check)
+            if kept is not None and now - kept.at < ttl:
+                return kept.verdict
+            flight = self._flights.get(key)
+            if flight is None:
+                mine = self._flights[key] = _Flight()
+            elif flight.thread == threading.get_ident():
+                return flight.verdict
+        if flight is not None:
+            flight.done.wait()
+            return flight.verdict
+        try:
+            mine.verdict = self._settle(entry, check, key, grace, self._probe(entry, check))
+        finally:
+            with self._lock:
+                self._flights.pop(key, None)
+            mine.done.set()
+        return mine.verdict
+
+    def _settle(self, entry: ToolEntry, check: CheckFn, key: int, grace: float, verdict: Verdict) -> Verdict:
+        """Keep a fresh verdict, and forgive a failure within the grace of a pass."""
+        now = time.monotonic()
+        with self._lock:
+            kept = self._recall(key, check)
+            passed = now if verdict.available else kept.passed if kept else None
+            if not verdict.available and passed is not None and now - passed < grace:
+                # Not kept: the next pass probes again.
+                self._warn(entry, f"Check of tool {entry.name!r} failed within its grace of {grace:g} s "
+                                  f"({verdict.reason}); the tool stays.")  # fmt: skip
+                return AVAILABLE
+            self._remember(key, check, _Kept(verdict, now, passed))
+        return verdict
+
+    def _probe(self, entry: ToolEntry, check: CheckFn) -> Verdict:
+        try:
+            answer = check() if self._run_check is None else self._run_check(entry)
+            if hasattr(answer, "__await__"):
+                answer = self._await(answer)
+            if isinstance(answer, str):
+                return Verdict(available=False, reason=bounded(answer, 500)) if answer else _SAYS_NO
+            return AVAILABLE if answer else _SAYS_NO
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - registry.V2: any, SystemExit too
+            reason = f"its check raised {bounded(describe_exception(error), 500)}"
+            self._warn(entry, f"Tool {entry.name!r} is unavailable: {reason}.")
+            return Verdict(available=False, reason=reason)
+
+    def _await(self, answer: Any) -> Any:
+        if self._run_async is None:
+            if hasattr(answer, "close"):
+                answer.close()
+            msg = "an async check needs a runtime"
+            raise TypeError(msg)
+        return self._run_async(answer)
+
+    def _recall(self, key: int, check: CheckFn) -> _Kept | None:
+        held = self._kept.get(key)
+        if held is None:
+            return None
+        reference, kept = held
+        # An id is given again once its object is gone: the check must still be the same.
+        return kept if _same(reference() if isinstance(reference, weakref.ref) else reference, check) else None
+
+    def _remember(self, key: int, check: CheckFn, kept: _Kept) -> None:
+        while len(self._kept) >= self.LIMIT:
+            del self._kept[next(iter(self._kept))]
+        self._kept[key] = (_reference(check), kept)
+
+    def _warn(self, entry: ToolEntry, text: str) -> None:
+        """Say it once for a tool."""
+        told = (entry.name, text)
+        if told in self._told:
+            return
+        if len(self._told) >= self.LIMIT:
+            self._told.clear()
+        self._told[told] = None
+        log.warning("%s", text)
+        self._decisions.add(Decision("unavailable", f"tool:{entry.name}", text, entry.plugin_id, entry.origin, problem=True))
+
+
+_SAYS_NO = Verdict(available=False, reason="its check says no")
+
+
+def _identity(check: Any) -> int:
+    """What makes two checks one: the object, or for a bound method its function and its object."""
+    function = getattr(check, "__func__", None)
+    return id(check) if function is None else hash((id(function), id(getattr(check, "__self__", None))))
+
+
+def _reference(check: Any) -> Any:
+    """A weak reference where one can be had (closures must not be kept alive by a cache)."""
+    target = getattr(check, "__self__", check) if hasattr(check, "__func__") else check
+    try:
+        return weakref.ref(target)
+    except TypeError:
+        return target
+
+
+def _same(target: Any, check: Any) -> bool:
+    return target is (getattr(check, "__self__", check) if hasattr(check, "__func__") else check)
+
+
+def missing_requirements(requires: Requirements) -> str | None:
+    """What is missing of a manifest's declared requirements, in words; `None`: nothing."""
+    if not requires:
+        return None
+    missing = [f"environment variable {name} is not set" for name in requires.env if not os.environ.get(name)]
+    missing += [f"program {name!r} is not on PATH" for name in requires.bins if not _on_path(name)]
+    missing += [f"module {name!r} is not installed" for name in requires.modules if not _importable(name)]
+    return "; ".join(missing) or None
+
+
+def _on_path(name: str) -> bool:
+    import shutil
+
+    return shutil.which(name) is not None
+
+
+def _importable(name: str) -> bool:
+    import importlib.util
+
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError, AttributeError):
+        return False

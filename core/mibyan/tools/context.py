@@ -1,0 +1,53 @@
+"""`ToolContext`: what a tool may know about the call it runs in."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import Callable, Mapping
+
+    from mibyan.config.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """The call a tool runs in; a parameter annotated with this class gets it."""
+
+    tool_name: str
+    session: Any = None
+    session_id: str | None = None
+    task_id: str | None = None
+    tool_call_id: str | None = None
+    #: What the user asked for, in the user's words, where the host says it.
+    user_task: str | None = None
+    #: Moment of `time.monotonic()` at which the call is answered without the tool; `None`: no deadline is enforced.
+    deadline: float | None = None
+    plugin_id: str | None = None
+    #: The plugin's own settings: `plugins.entries.<id>.config`.
+    config: Mapping[str, Any] = field(default_factory=dict)
+    #: The whole configuration, read-only.
+    settings: Settings | None = None
+    #: The names of the tools that the session may see.
+    enabled_tools: tuple[str, ...] | None = None
+    is_cancelled: Callable[[], bool] | None = None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for the result any more: a long-running tool should look, and stop."""
+        return self.is_cancelled is not None and self.is_cancelled()
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds until the deadline (0 when it has passed); `None`: there is none."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    @property
+    def logger(self) -> logging.Logger:
+        """The logger of the tool's plugin."""
+        import logging
+
+        return logging.getLogger(f"mibyan.plugins.{self.plugin_id}" if self.plugin_id else f"mibyan.tools.{self.tool_name}")

@@ -1,0 +1,168 @@
+"""Reading a registration: every argument is checked before anything changes (registry.R1)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from mibyan.errors import ToolSchemaError
+from mibyan.schema.definition import normalise_schema
+from mibyan.schema.frozen import freeze
+from mibyan.tools.entry import Requirements, ToolEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mibyan.tools.owner import Owner
+
+#: The names that every provider takes; one that isn't spoils the whole request.
+TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+#: What `registry.register` takes beside its nine positional arguments, with the defaults.
+OPTIONS: Final[dict[str, Any]] = {
+    "aliases": (), "timeout": None, "max_result_size_chars": None, "dynamic_schema_overrides": None, "approval": None,
+    "read_only": False, "destructive": False, "idempotent": False, "open_world": True,
+    "parallel": None, "reads": None, "writes": None, "interactive": False, "thread": "caller", "loop": None,
+    "check_ttl": None, "check_grace": None, "cache": False, "defer": False, "untrusted_output": False,
+    "handled_by": None, "validate": None,
+}  # fmt: skip
+
+_FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "interactive", "cache", "defer",
+                 "untrusted_output")  # fmt: skip
+_CALLABLES: Final = ("dynamic_schema_overrides", "approval", "reads", "writes")
+_CHOICES: Final = {"thread": ("caller", "pool", "dedicated"), "loop": (None, "runtime"), "handled_by": (None, "agent"),
+                   "validate": (None, True, False), "parallel": (None, True, False)}  # fmt: skip
+_SECONDS: Final = ("check_ttl", "check_grace")
+
+
+def build_entry(
+    owner: Owner,
+    name: str,
+    toolset: str,
+    schema: Mapping[str, Any] | Callable[[], Mapping[str, Any]],
+    handler: Any,
+    check_fn: Any = None,
+    requires_env: Any = None,
+    is_async: bool = False,  # noqa: FBT001, FBT002 - the published order
+    description: str | None = None,
+    emoji: str = "",
+    *,
+    requires: Requirements | None = None,
+    bind: Any = None,
+    activate: Any = None,
+    origin: str | None = None,
+    **options: Any,
+) -> ToolEntry:
+    """The entry that these arguments of `registry.register` describe.
+
+    Raises:
+        ToolSchemaError: The name or the schema isn't what a provider takes.
+        TypeError: An argument has the wrong type, or isn't known.
+        ValueError: An argument's value isn't one of those it can have.
+    """
+    check_name(name)
+    if type(toolset) is not str or not toolset.strip():
+        raise _wrong(name, "toolset", "a non-empty text", toolset)
+    if not callable(handler) and activate is None:
+        raise _wrong(name, "handler", "callable", handler)
+    if check_fn is not None and not callable(check_fn):
+        raise _wrong(name, "check_fn", "callable", check_fn)
+    source: Any = schema if callable(schema) else freeze(normalise_schema(name, schema))
+    aliases = _check_options(name, options) if options else ()
+    if description is not None and not isinstance(description, str):
+        raise _wrong(name, "description", "text", description)
+    if type(emoji) is not str:
+        raise _wrong(name, "emoji", "text", emoji)
+    options.pop("aliases", None)
+    return ToolEntry(
+        name,
+        toolset,
+        source,
+        handler,
+        owner,
+        check_fn,
+        _env_names(name, requires_env) if requires_env else (),
+        bool(is_async),
+        description or ("" if callable(schema) else source.get("description", "")),
+        emoji,
+        aliases,
+        requires=requires or _NOTHING,
+        bind=bind,
+        activate=activate,
+        origin=origin,
+        **options,
+    )
+
+
+_NOTHING: Final = Requirements()
+
+
+def check_name(name: Any, what: str = "tool") -> None:
+    """Raise unless `name` is one that every provider takes."""
+    if not isinstance(name, str):
+        msg = f"A {what}'s name must be text, not {type(name).__name__}."
+        raise ToolSchemaError(msg)
+    if not TOOL_NAME.fullmatch(name):
+        shown = name if len(name) <= 80 else name[:77] + "..."  # noqa: PLR2004 - enough to recognise it
+        msg = f"The {what} name {shown!r} isn't valid."
+        raise ToolSchemaError(msg, hint="Use 1 to 64 of the characters a-z, A-Z, 0-9, '_' and '-'.")
+
+
+def _check_options(name: str, options: dict[str, Any]) -> tuple[str, ...]:
+    """Check the keyword options; the aliases among them."""
+    for key, value in options.items():
+        if key not in OPTIONS:
+            from mibyan.text import suggest
+
+            meant = suggest(key, OPTIONS)
+            msg = f"tool {name!r}: register() has no option {key!r}" + (f"; did you mean {meant!r}?" if meant else ".")
+            raise TypeError(msg)
+        _check_option(name, key, value)
+    return _aliases(name, options.get("aliases", ()))
+
+
+def _check_option(name: str, key: str, value: Any) -> None:
+    if key in _FLAGS and not isinstance(value, bool):
+        raise _wrong(name, key, "true or false", value)
+    if key in _CALLABLES and value is not None and not callable(value):
+        raise _wrong(name, key, "callable", value)
+    if key in _CHOICES and not any(value is choice or (type(value) is str and value == choice) for choice in _CHOICES[key]):
+        msg = f"tool {name!r}: {key} must be one of {', '.join(map(repr, _CHOICES[key]))}, not {value!r}."
+        raise ValueError(msg)
+    if key in _SECONDS and value is not None:
+        _check_number(name, key, value, zero=True)
+    if key == "timeout" and value is not None and not callable(value):
+        _check_number(name, key, value, zero=False)
+    if key == "max_result_size_chars" and value is not None:
+        if type(value) is not int:
+            raise _wrong(name, key, "a whole number of characters", value)
+        _check_number(name, key, value, zero=False)
+
+
+def _check_number(name: str, key: str, value: Any, *, zero: bool) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _wrong(name, key, "a number", value)
+    if not (0 <= value < float("inf")) or (value == 0 and not zero):
+        msg = f"tool {name!r}: {key} must be {'0 or more' if zero else 'more than 0'}, not {value!r}."
+        raise ValueError(msg)
+
+
+def _aliases(name: str, value: Any) -> tuple[str, ...]:
+    aliases = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple) else None
+    if aliases is None:
+        raise _wrong(name, "aliases", "a list of names", value)
+    for alias in aliases:
+        check_name(alias, "alias")
+    return tuple(alias for alias in dict.fromkeys(aliases) if alias != name)
+
+
+def _env_names(name: str, value: Any) -> tuple[str, ...]:
+    """registry.R1: a single string is one name."""
+    names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple | set) else None
+    if names is None or not all(isinstance(item, str) and item for item in names):
+        raise _wrong(name, "requires_env", "the names of environment variables", value)
+    return names
+
+
+def _wrong(name: Any, field: str, wanted: str, value: Any) -> TypeError:
+    return TypeError(f"tool {name!r}: {field} must be {wanted}, not {type(value).__name__}.")

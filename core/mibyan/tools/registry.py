@@ -1,0 +1,418 @@
+"""`ToolRegistry`: the registry as one owner sees it (the seeds' module-level API as an object)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Literal
+
+from mibyan.errors import MibyanError, ToolOverrideError, ToolOwnershipError
+from mibyan.report import Decision
+from mibyan.tools.namespace import Verdict
+from mibyan.tools.owner import Owner
+from mibyan.tools.registration import build_entry, check_name
+from mibyan.tools.store import RegistryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from mibyan.tools.entry import CheckFn, Handler, Timeout, ToolEntry
+    from mibyan.tools.function import ToolFunction
+    from mibyan.tools.store import RegistrySnapshot
+
+log = logging.getLogger("mibyan.registry")
+
+
+class ToolRegistry:
+    """The tools of a runtime, as one owner sees them.
+
+    What is registered through this object belongs to its owner: the host for `Runtime.registry` and for a registry
+    made by hand, the plugin for a plugin's `ctx.registry`. Reads are the same for all.
+    """
+
+    def __init__(self) -> None:
+        self._store = RegistryStore()
+        self._owner = Owner("host", "host")
+
+    @classmethod
+    def _bound(cls, store: RegistryStore, owner: Owner) -> ToolRegistry:
+        """A view of `store` for `owner`."""
+        view = cls.__new__(cls)
+        view._store, view._owner = store, owner  # noqa: SLF001 - its own class
+        return view
+
+    # Registering -------------------------------------------------------------------------------------------------
+
+    def register(
+        self,
+        name: str,
+        toolset: str,
+        schema: Mapping[str, Any],
+        handler: Handler,
+        check_fn: CheckFn | None = None,
+        requires_env: str | Sequence[str] | None = None,
+        is_async: bool = False,  # noqa: FBT001, FBT002 - seed 000's order
+        description: str | None = None,
+        emoji: str = "",
+        *,
+        override: bool = False,
+        aliases: Sequence[str] = (),
+        timeout: Timeout = None,
+        max_result_size_chars: int | None = None,
+        dynamic_schema_overrides: Callable[[], Mapping[str, Any]] | None = None,
+        approval: Callable[..., Any] | None = None,
+        read_only: bool = False,
+        destructive: bool = False,
+        idempotent: bool = False,
+        open_world: bool = True,
+        parallel: bool | None = None,
+        reads: Callable[[dict[str, Any]], Iterable[str]] | None = None,
+        writes: Callable[[dict[str, Any]], Iterable[str]] | None = None,
+        interactive: bool = False,
+        thread: Literal["caller", "pool", "dedicated"] = "caller",
+        loop: Literal["runtime"] | None = None,
+        check_ttl: float | None = None,
+        check_grace: float | None = None,
+        cache: bool = False,
+        defer: bool = False,
+        untrusted_output: bool = False,
+        handled_by: str | None = None,
+        validate: bool | None = None,
+    ) -> ToolEntry | None:
+        """Register a tool (seed 000, *Tool registration model*).
+
+        Args:
+            name: 1 to 64 of the characters `a-z A-Z 0-9 _ -`.
+            toolset: The bundle it belongs to.
+            schema: `{"description": str, "parameters": JSON Schema of an object}`, or the OpenAI wrapper around it;
+                its description is what the model reads.
+            handler: `handler(args: dict, **context)`; it gets those of `task_id, session_id, tool_call_id, user_task,
+                enabled_tools, session` that its signature accepts. It may be a coroutine function.
+            check_fn: Says whether the tool is available: true, false, or a text that says why not.
+            requires_env: Names of environment variables, for people; it doesn't decide availability.
+            is_async: Whether the handler gives an awaitable (found out by itself for coroutine functions).
+            description: Text for people; the schema's description if there is none.
+            emoji: Shown while the tool runs.
+            override: Take the name from another owner or toolset. A plugin also needs the operator's
+                `plugins.entries.<id>.allow_tool_override`.
+            aliases: Other names that lead to the tool; they aren't shown to the model.
+            timeout: Seconds, or a callable of the arguments that gives seconds.
+            max_result_size_chars: Characters of a result that the model gets.
+            dynamic_schema_overrides: Called when definitions are built; its dict replaces parts of the schema.
+            approval: `(args, context) -> None | Ask | Block`, called after the hooks.
+            read_only: Changes nothing in the world.
+            destructive: May destroy something.
+            idempotent: Doing it twice is doing it once.
+            open_world: Deals with the world outside.
+            parallel: May run beside any other call.
+            reads: The resources a call reads, as paths.
+            writes: The resources a call changes, as paths.
+            interactive: Needs a person.
+            thread: Where a sync handler runs in a guarded call.
+            loop: `"runtime"` pins an async handler to the runtime's own loop.
+            check_ttl: Seconds for which the check's verdict is kept.
+            check_grace: Seconds for which a failing check is forgiven after it passed.
+            cache: Answer identical calls of a session from the first one (read-only tools).
+            defer: May be replaced by the tool search in very large catalogues.
+            untrusted_output: Frame the result as text from outside.
+            handled_by: `"agent"`: answered by the session's own handlers.
+            validate: `False`: hand the arguments over as they come.
+
+        Returns:
+            The entry; `None` when the name is another's: an ERROR is logged and the report has a record.
+
+        Raises:
+            ToolSchemaError: The name or the schema isn't what a provider takes; nothing was registered.
+            TypeError: An argument has the wrong type.
+            ValueError: An argument's value isn't one of those it can have.
+            ToolOverrideError: `override=True` in a plugin that the operator hasn't allowed it.
+        """
+        given = locals()
+        options = {key: given[key] for key, default in _OPTION_ITEMS if given[key] is not default}
+        entry = build_entry(
+            self._owner, name, toolset, schema, handler, check_fn, requires_env, is_async or _is_coroutine(handler),
+            description, emoji, **options,
+        )  # fmt: skip
+        if type(override) is not bool:
+            msg = f"tool {name!r}: override must be true or false, not {type(override).__name__}."
+            raise TypeError(msg)
+        return self._register_entry(entry, override=override)
+
+    def add(self, tool_function: ToolFunction, *, override: bool = False) -> ToolEntry | None:
+        """Register what `@mibyan.tool` made.
+
+        Returns:
+            The entry; `None` when the name is another's.
+
+        Raises:
+            TypeError: `tool_function` wasn't made by `@mibyan.tool`.
+            ToolSchemaError: The function's signature can't be a tool's.
+        """
+        from mibyan.tools.function import ToolFunction
+
+        if not isinstance(tool_function, ToolFunction):
+            msg = f"add() takes a function decorated with @mibyan.tool, not {type(tool_function).__name__}."
+            raise TypeError(msg)
+        return self._register_entry(tool_function.entry(self._owner), override=override or tool_function.override)
+
+    def _register_entry(self, entry: ToolEntry, *, override: bool) -> ToolEntry | None:
+        verdict, before = self._store.register(entry, override=override)
+        return entry if _tell(self._store, verdict, entry, before) else None
+
+    def deregister(self, name: str) -> bool:
+        """Take a tool away; what it had displaced comes back.
+
+        Returns:
+            Whether there was one.
+
+        Raises:
+            ToolOwnershipError: (a `PermissionError`) It is another owner's.
+        """
+        entry = self._store.find(name)
+        if self._store.deregister(entry.name if entry else name, self._owner):
+            return True
+        if entry is None:
+            return False
+        msg = f"The tool {name!r} belongs to {_whose(entry.owner)}, not to {_whose(self._owner)}."
+        log.error("Tool removal REFUSED: %s", msg)
+        raise ToolOwnershipError(msg, plugin_id=self._owner.plugin_id, hint="Only its owner and the host may remove it.")
+
+    def register_toolset_alias(self, alias: str, toolset: str) -> bool:
+        """Let `alias` mean `toolset` wherever a toolset is named.
+
+        Returns:
+            False when the alias is another's or is a toolset's own name: an ERROR is logged.
+
+        Raises:
+            TypeError: One of the names isn't a non-empty text.
+        """
+        for text in (alias, toolset):
+            if not isinstance(text, str) or not text.strip():
+                msg = f"register_toolset_alias takes two non-empty names, not {text!r}."
+                raise TypeError(msg)
+        held = self._store.alias_toolset(alias, toolset, self._owner)
+        if held is None:
+            return True
+        reason = f"Toolset alias REJECTED: {alias!r} (for {toolset!r}) already means {held!r}."
+        log.error("%s", reason)
+        self._store.decide(Decision("rejected", f"toolset:{alias}", reason, plugin_id=self._owner.plugin_id, problem=True))
+        return False
+
+    def register_plugin_override_policy(self, owner: str, allowed: bool | Iterable[str]) -> None:  # noqa: FBT001 - the seeds' signature
+        """Say whether the plugin `owner` may override tools: a boolean, or the names of the tools.
+
+        Raises:
+            ToolOwnershipError: A plugin called it: the operator's policy isn't a plugin's to set.
+        """
+        if not self._owner.is_host:
+            msg = f"{_whose(self._owner)} may not set an override policy (for {owner!r})."
+            log.error("Override policy REFUSED: %s", msg)
+            raise ToolOwnershipError(
+                msg, plugin_id=self._owner.plugin_id,
+                hint=f"The operator sets plugins.entries.{owner}.allow_tool_override in config.yaml.",
+            )  # fmt: skip
+        self._store.opt_in(owner, allowed if isinstance(allowed, bool) else frozenset(allowed))
+
+    # Reading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def generation(self) -> int:
+        """Grows by one with each change."""
+        return self._store.generation
+
+    @property
+    def snapshot(self) -> RegistrySnapshot:
+        """All entries and aliases at this moment."""
+        return self._store.snapshot
+
+    def get_entry(self, name: str) -> ToolEntry | None:
+        """The tool that answers to `name` or to that alias."""
+        return self._store.find(name) if isinstance(name, str) else None
+
+    def get_schema(self, name: str) -> Mapping[str, Any] | None:
+        """The tool's schema, read-only: `{"name", "description", "parameters"}`."""
+        entry = self.get_entry(name)
+        return None if entry is None else entry.schema
+
+    def get_emoji(self, name: str, default: str = "⚡") -> str:
+        """The tool's emoji, or `default`."""
+        entry = self.get_entry(name)
+        return (entry.emoji if entry else "") or default
+
+    def get_all_tool_names(self) -> list[str]:
+        """The names of all tools, sorted."""
+        return sorted(self._store.snapshot.entries)
+
+    def get_toolset_for_tool(self, name: str) -> str | None:
+        """The toolset of a tool; `None` for an unknown name."""
+        entry = self.get_entry(name)
+        return None if entry is None else entry.toolset
+
+    def get_tool_to_toolset_map(self) -> dict[str, str]:
+        """Toolsets by tool name, sorted by name."""
+        return {name: entry.toolset for name, entry in sorted(self._store.snapshot.entries.items())}
+
+    def is_toolset_available(self, toolset: str) -> bool:
+        """Whether at least one tool of the toolset is available; false for an unknown one; never raises."""
+        snapshot = self._store.snapshot
+        if not isinstance(toolset, str):
+            return False
+        toolset = snapshot.toolset_aliases.get(toolset, toolset)
+        return any(self._probe(snapshot.entries[name])[0] for name in snapshot.toolsets.get(toolset, ()))
+
+    def check_toolset_requirements(self) -> dict[str, bool]:
+        """Whether each toolset is available."""
+        return {toolset: self.is_toolset_available(toolset) for toolset in self._store.snapshot.toolsets}
+
+    def get_available_toolsets(self) -> dict[str, dict[str, Any]]:
+        """`{toolset: {"available": bool, "tools": [...], "requirements": [...]}}`, for people."""
+        snapshot = self._store.snapshot
+        return {
+            toolset: {
+                "available": self.is_toolset_available(toolset),
+                "tools": list(names),
+                "requirements": sorted({env for name in names for env in snapshot.entries[name].requires_env}),
+            }
+            for toolset, names in snapshot.toolsets.items()
+        }
+
+    def check_tool_availability(self) -> tuple[list[str], list[dict[str, Any]]]:
+        """The available toolsets, and for the others `{"name", "env_vars", "tools", "reasons"}`."""
+        snapshot = self._store.snapshot
+        available: list[str] = []
+        unavailable: list[dict[str, Any]] = []
+        for toolset, names in snapshot.toolsets.items():
+            verdicts = {name: self._probe(snapshot.entries[name]) for name in names}
+            if any(ok for ok, _ in verdicts.values()):
+                available.append(toolset)
+                continue
+            env = sorted({env for name in names for env in snapshot.entries[name].requires_env})
+            reasons = {name: reason for name, (_, reason) in verdicts.items()}
+            unavailable.append({"name": toolset, "env_vars": env, "tools": list(names), "reasons": reasons})
+        return available, unavailable
+
+    def get_definitions(self, names: Iterable[str], quiet: bool = False) -> list[dict[str, Any]]:  # noqa: FBT001, FBT002 - the seeds' signature
+        """The definitions of those of `names` that are available, in OpenAI's form, sorted by name.
+
+        Raises:
+            MibyanError: This registry belongs to no runtime.
+        """
+        if self._store.definer is None:
+            raise _no_runtime("get_definitions")
+        return self._store.definer(names, quiet)
+
+    def dispatch(self, name: str, args: Any, **context: Any) -> str:
+        """Run a call through the pipeline: the same as `Runtime.call`.
+
+        Raises:
+            MibyanError: This registry belongs to no runtime.
+        """
+        if self._store.dispatcher is None:
+            raise _no_runtime("dispatch")
+        return self._store.dispatcher(name, args, context)
+
+    def _probe(self, entry: ToolEntry) -> tuple[bool, str | None]:
+        if self._store.prober is not None:
+            return self._store.prober(entry)
+        from mibyan.tools.availability import Availability
+
+        verdict = Availability(log=self._store.log).verdicts([entry])[entry.name]
+        return verdict.available, verdict.reason
+
+    def __repr__(self) -> str:
+        return f"<ToolRegistry of {self._owner!r}: {len(self._store.snapshot.entries)} tools>"
+
+
+_OPTION_ITEMS = [
+    (key, default) for key, default in (ToolRegistry.register.__kwdefaults__ or {}).items() if key != "override"
+]
+
+
+def _is_coroutine(handler: Any) -> bool:
+    """Whether calling `handler` gives a coroutine, without importing inspect: the flag of its code object."""
+    function = handler
+    for _ in range(16):
+        if hasattr(function, "__func__"):
+            function = function.__func__
+        elif hasattr(function, "func") and hasattr(function, "keywords"):
+            function = function.func
+        else:
+            break
+    code = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)
+    return bool(getattr(code, "co_flags", 0) & 0x80)
+
+
+def _whose(owner: Owner) -> str:
+    match owner.kind:
+        case "host":
+            return "the host"
+        case "unattributed":
+            return "code that can't be attributed to a plugin"
+    return f"plugin {owner.id!r}"
+
+
+def _no_runtime(what: str) -> MibyanError:
+    return MibyanError(
+        f"{what} needs a runtime: this registry was made by hand.",
+        hint="Use Runtime().registry, or mibyan.registry for the default runtime.",
+    )
+
+
+def _tell(store: RegistryStore, verdict: Verdict, entry: ToolEntry, before: ToolEntry | None) -> bool:
+    """Log the verdict once and put it into the report; whether the registration took effect."""
+    if verdict is Verdict.TAKEN:
+        return True
+    if verdict is Verdict.REPLACED:
+        log.debug("Tool replaced: %r (toolset %r) by its owner", entry.name, entry.toolset)
+        return True
+    if verdict is Verdict.RESERVED:
+        reason = (f"Tool registration REJECTED: {entry.name!r} (toolset {entry.toolset!r}) is a reserved name: "
+                  "only the runtime itself may hold it.")  # fmt: skip
+        return _reject(store, entry, reason, "Give the tool another name.")
+    if before is None:
+        before = entry
+    if verdict is Verdict.OVERRIDDEN:
+        reason = (f"Tool override: {entry.name!r} (toolset {entry.toolset!r}, {_whose(entry.owner)}) displaces the tool "
+                  f"from toolset {before.toolset!r} ({_whose(before.owner)}).")  # fmt: skip
+        log.info("%s", reason)
+        store.decide(Decision("overridden", f"tool:{entry.name}", reason, entry.plugin_id, entry.origin,
+                              fix=_undo_override(entry)))  # fmt: skip
+        return True
+    if verdict is Verdict.LAST_WINS:
+        reason = (f"Tool {entry.name!r} of toolset {entry.toolset!r} ({_whose(entry.owner)}) replaces the one of toolset "
+                  f"{before.toolset!r} ({_whose(before.owner)}): namespace.collisions is last_wins.")  # fmt: skip
+        log.warning("%s", reason)
+        store.decide(Decision("replaced", f"tool:{entry.name}", reason, entry.plugin_id, entry.origin,
+                              fix="namespace: {collisions: reject}", problem=True))  # fmt: skip
+        return True
+    reason = (f"Tool registration REJECTED: {entry.name!r} (toolset {entry.toolset!r}) would shadow existing tool from "
+              f"toolset {before.toolset!r} ({_whose(before.owner)})")  # fmt: skip
+    if verdict is Verdict.REFUSED:
+        _refuse(store, entry, reason)
+    return _reject(store, entry, reason, "Rename one of the two, or register it with override=True.")
+
+
+def _reject(store: RegistryStore, entry: ToolEntry, reason: str, fix: str) -> bool:
+    log.error("%s", reason)
+    store.decide(Decision("rejected", f"tool:{entry.name}", reason, entry.plugin_id, entry.origin, fix=fix, problem=True))
+    return False
+
+
+def _refuse(store: RegistryStore, entry: ToolEntry, reason: str) -> None:
+    log.error("%s: override=True, but the operator hasn't allowed it", reason)
+    source = "\n      source: project" if entry.owner.source == "project" else ""
+    yaml = f"plugins:\n  entries:\n    {entry.owner.id}:\n      allow_tool_override: true{source}"
+    if entry.owner.kind != "plugin":
+        yaml = "Only a plugin or the host can override a tool."
+    store.decide(Decision("rejected", f"tool:{entry.name}", reason, entry.plugin_id, entry.origin, fix=yaml, problem=True))
+    hint = f"The operator can allow it in config.yaml:\n{yaml}" if entry.owner.kind == "plugin" else yaml
+    raise ToolOverrideError(f"{reason}: override=True needs the operator's opt-in.", plugin_id=entry.plugin_id,
+                            origin=entry.origin, hint=hint)  # fmt: skip
+
+
+def _undo_override(entry: ToolEntry) -> str | None:
+    if entry.plugin_id is None:
+        return None
+    return f"plugins.entries.{entry.plugin_id}.allow_tool_override: false"
+
+
+__all__ = ["ToolRegistry", "check_name"]
