@@ -1,0 +1,1 @@
+"""Schemas: JSON text, tool schemas, coercion, validation, signatures, and the providers' formats."""
