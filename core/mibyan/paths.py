@@ -2,7 +2,8 @@
 
 Nothing here caches or creates anything at import; every function asks the file system when it is called.
 """
-# ruff: noqa: PTH - os.path never raises on a loop of links and does no more than it says; pathlib differs by version
+# os.path never raises on a loop of links, and does no more than it says; pathlib's answers differ by version.
+# ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH111, PTH112, PTH116, PTH118, PTH120, PTH121, PTH123
 
 from __future__ import annotations
 
@@ -174,7 +175,7 @@ def _absolute(text: str) -> Path:
         raise MibyanError(f"the home folder {text!r} isn't a path: it has a NUL character")
     expanded = os.path.expanduser(text)
     # With an empty HOME, `~` would come out as the root of the file system.
-    without_home = os.environ.get("HOME") == "" and os.name == "posix" and text.split("/")[0] == "~"
+    without_home = os.environ.get("HOME") == "" and os.name == "posix" and text.split("/", maxsplit=1)[0] == "~"
     if expanded.startswith("~") or without_home:
         raise MibyanError(
             f"can't tell where {text!r} is: the user's home folder isn't known",
