@@ -1,0 +1,34 @@
+"""Sphinx's configuration."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "Mibyan"
+author = "The Mibyan maintainers"
+copyright = "The Mibyan maintainers"  # noqa: A001 - Sphinx's name for it
+release = version = installed_version("mibyan")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.doctest",
+    "sphinx.ext.napoleon",
+    "mibyan_reference",
+]
+exclude_patterns = ["_build", "_ext"]
+
+html_theme = "furo"
+html_title = f"Mibyan {release}"
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+default_role = "code"  # docstrings are written with single backticks
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+napoleon_numpy_docstring = False
