@@ -1,0 +1,205 @@
+"""The generated parts of the reference: `<!-- generated: NAME -->` in a page becomes what the code says.
+
+The schema of config.yaml, that of a manifest, the hook specifications, the public names and the commands are each written
+down once, in the code; here they become Markdown.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import click
+    from sphinx.application import Sphinx
+
+_MARK = re.compile(r"<!-- generated: ([\w-]+) -->")
+
+#: The public names of `mibyan` by what one looks for; names of `__all__` that stand nowhere here come last.
+GROUPS = {
+    "Running tools": (
+        "Runtime", "Session", "get_runtime", "get_tool_definitions", "handle_function_call", "discover_builtin_tools",
+        "discover_plugins",
+    ),
+    "Calls and results": ("ToolCall", "ToolResult"),
+    "Writing tools": ("tool", "tool_result", "tool_error", "ToolContext", "registry", "ToolRegistry", "ToolEntry"),
+    "Writing hooks": ("hookimpl", "hookspec", "Block", "Ask", "Modify"),
+    "Errors": ("MibyanError", "ToolError", "ToolSchemaError", "ToolOverrideError"),
+}  # fmt: skip
+
+#: What autodoc can't tell, since these are objects.
+OBJECTS = {
+    "registry": (
+        "The registry of the current runtime: while a plugin loads or runs its own, bound to its owner, else that of the "
+        "default runtime. It has the methods of {py:class}`ToolRegistry <mibyan.ToolRegistry>`."
+    ),
+    "hookimpl": "Marks a function as an implementation of the hook it is named after: pluggy's `HookimplMarker`.",
+    "hookspec": "Marks a function as a hook's specification: pluggy's `HookspecMarker`.",
+    "__version__": "The version, as text.",
+}
+
+
+def configuration() -> str:
+    """Every key of config.yaml."""
+    from mibyan.config.schema import json_schema
+
+    return _schema_table(json_schema())
+
+
+def manifest() -> str:
+    """Every key of a manifest."""
+    from mibyan.plugins.manifest import manifest_json_schema
+
+    return _schema_table(manifest_json_schema())
+
+
+def hooks() -> str:
+    """A section for each hook: its signature and what its specification says."""
+    from mibyan.hooks.names import HOOK_ARGUMENTS
+    from mibyan.hooks.specs import Specs
+
+    return "\n".join(
+        f"## {name}\n\n```python\ndef {name}({', '.join(arguments)})\n```\n\n{inspect.getdoc(getattr(Specs, name))}\n"
+        for name, arguments in HOOK_ARGUMENTS.items()
+    )
+
+
+def python() -> str:
+    """A section for each group of public names, told by their docstrings."""
+    import mibyan
+
+    grouped = {name for names in GROUPS.values() for name in names}
+    groups = {**GROUPS, "More": tuple(name for name in mibyan.__all__ if name not in grouped)}
+    return "\n".join(
+        f"## {title}\n\n" + "\n".join(_public_name(name, getattr(mibyan, name)) for name in names)
+        for title, names in groups.items()
+        if names
+    )
+
+
+def command_line() -> str:
+    """A section for each command: its usage, its help, its options."""
+    import click
+
+    from mibyan.cli.main import cli
+
+    root = click.Context(cli, info_name="mibyan")
+    return "\n".join(_command(context) for context in _commands(root))
+
+
+GENERATORS: dict[str, Callable[[], str]] = {
+    "configuration": configuration,
+    "manifest": manifest,
+    "hooks": hooks,
+    "python": python,
+    "command-line": command_line,
+}
+
+
+def _schema_table(schema: dict[str, Any]) -> str:
+    rows = [f"| `{key}` | {kind} | {default} | {text} |" for key, kind, default, text in _keys(schema, schema, "")]
+    return "\n".join(["| key | value | default | what |", "| --- | --- | --- | --- |", *rows, ""])
+
+
+def _keys(schema: dict[str, Any], root: dict[str, Any], prefix: str) -> Iterator[tuple[str, str, str, str]]:
+    """The keys of an object schema, those of nested ones after their own, as `(key, value, default, text)`."""
+    for name, raw in schema.get("properties", {}).items():
+        part = _resolved(raw, root)
+        text = raw.get("description") or part.get("description", "")
+        default = f"`{_cell(json.dumps(raw['default']))}`" if "default" in raw and not _nested(part, root) else ""
+        yield f"{prefix}{name}", _cell(_kind(part, root)), default, _cell(_first_sentence(text))
+        for suffix, inner in _nested(part, root):
+            yield from _keys(inner, root, f"{prefix}{name}{suffix}")
+
+
+def _nested(part: dict[str, Any], root: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The object schemas inside `part`, each with what leads to it from its key."""
+    inside = [
+        (".", part),
+        (".*.", part.get("additionalProperties")),
+        ("[].", part.get("items")),
+        *(pair for branch in part.get("anyOf", []) for pair in _nested(_resolved(branch, root), root)),
+    ]
+    found = [(suffix, _resolved(inner, root)) for suffix, inner in inside if isinstance(inner, dict)]
+    return [(suffix, inner) for suffix, inner in found if inner.get("properties")]
+
+
+def _resolved(part: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    """`part`, or what its local reference points to."""
+    if "allOf" in part and len(part["allOf"]) == 1:
+        part = {**part["allOf"][0], **{key: value for key, value in part.items() if key != "allOf"}}
+    if "$ref" not in part:
+        return part
+    target: dict[str, Any] = root
+    for step in part["$ref"].removeprefix("#/").split("/"):
+        target = target[step]
+    return target
+
+
+def _kind(part: dict[str, Any], root: dict[str, Any]) -> str:
+    """What a value may be, in words."""
+    if "enum" in part or "const" in part:
+        return ", ".join(f"`{json.dumps(value)}`" for value in part.get("enum", [part.get("const")]))
+    for several in ("anyOf", "oneOf"):
+        if several in part:
+            return " or ".join(dict.fromkeys(_kind(_resolved(branch, root), root) for branch in part[several]))
+    kind = part.get("type", "anything")
+    if kind == "array":
+        return f"list of {_kind(_resolved(part.get('items', {}), root), root)}"
+    if isinstance(part.get("additionalProperties"), dict):
+        return "mapping"
+    names = {"string": "text", "object": "section", "boolean": "true or false", "null": "null"}
+    return " or ".join(names.get(one, one) for one in (kind if isinstance(kind, list) else [kind]))
+
+
+def _first_sentence(text: str) -> str:
+    return " ".join(text.split("\n\n", maxsplit=1)[0].split())
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _public_name(name: str, value: object) -> str:
+    if name in OBJECTS:
+        return f"```{{py:data}} mibyan.{name}\n{OBJECTS[name]}\n```\n"
+    directive = "autoclass" if inspect.isclass(value) else "autofunction"
+    members = "   :members:\n   :inherited-members: Exception\n" if inspect.isclass(value) else ""
+    return f"```{{eval-rst}}\n.. {directive}:: mibyan.{name}\n{members}```\n"
+
+
+def _commands(context: click.Context) -> Iterator[click.Context]:
+    """The context of every visible command, a group's own after the group."""
+    import click
+
+    yield context
+    if isinstance(context.command, click.Group):
+        for name in context.command.list_commands(context):
+            command = context.command.get_command(context, name)
+            if command is not None and not command.hidden:
+                yield from _commands(click.Context(command, parent=context, info_name=name))
+
+
+def _command(context: click.Context) -> str:
+    command = context.command
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    title = f"## {context.command_path}" if context.parent else "## Options of every command"
+    records = (parameter.get_help_record(context) for parameter in command.get_params(context))
+    options = [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in filter(None, records) if name != "--help"]
+    table = ["", "| option | what |", "| --- | --- |", *options] if options else []
+    return "\n".join([title, "", f"```text\n{usage}\n```", "", inspect.cleandoc(command.help or ""), *table, ""])
+
+
+def _fill(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """Replace the marks in a page that is about to be parsed."""
+    source[0] = _MARK.sub(lambda mark: GENERATORS[mark[1]](), source[0])
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """What Sphinx calls."""
+    app.connect("source-read", _fill)
+    return {"parallel_read_safe": True}
