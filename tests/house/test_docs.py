@@ -7,9 +7,10 @@ import importlib.util
 import re
 from pathlib import Path
 
-import mibyan
 import pytest
 import yaml
+
+import mibyan
 from mibyan.plugins.manifest import parse_manifest
 
 ROOT = Path(__file__).parents[2]

@@ -16,7 +16,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = "mcp agent dask docker modal daytona vercel web browser vision image llm otel all".split()
+EXTRAS = [
+    "mcp", "agent", "dask", "docker", "modal", "daytona", "vercel", "web", "browser", "vision", "image", "llm", "otel",
+    "all",
+]  # fmt: skip
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("wheel"), pytest.mark.timeout(300)]
 
