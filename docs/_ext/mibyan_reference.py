@@ -120,12 +120,18 @@ def _nested(part: dict[str, Any], root: dict[str, Any]) -> list[tuple[str, dict[
     """The object schemas inside `part`, each with what leads to it from its key."""
     inside = [
         (".", part),
-        (".*.", part.get("additionalProperties")),
+        (".<name>.", _values(part)),
         ("[].", part.get("items")),
         *(pair for branch in part.get("anyOf", []) for pair in _nested(_resolved(branch, root), root)),
     ]
     found = [(suffix, _resolved(inner, root)) for suffix, inner in inside if isinstance(inner, dict)]
     return [(suffix, inner) for suffix, inner in found if inner.get("properties")]
+
+
+def _values(part: dict[str, Any]) -> dict[str, Any] | None:
+    """The schema of a mapping's values."""
+    values = next(iter(part.get("patternProperties", {}).values()), part.get("additionalProperties"))
+    return values if isinstance(values, dict) else None
 
 
 def _resolved(part: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +156,7 @@ def _kind(part: dict[str, Any], root: dict[str, Any]) -> str:
     kind = part.get("type", "anything")
     if kind == "array":
         return f"list of {_kind(_resolved(part.get('items', {}), root), root)}"
-    if isinstance(part.get("additionalProperties"), dict):
+    if _values(part):
         return "mapping"
     names = {"string": "text", "object": "section", "boolean": "true or false", "null": "null"}
     return " or ".join(names.get(one, one) for one in (kind if isinstance(kind, list) else [kind]))
@@ -161,7 +167,9 @@ def _first_sentence(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+    """`text` in a cell of a Markdown table; code spans keep their angle brackets."""
+    spans = text.replace("|", "\\|").split("`")
+    return "`".join(span if inside % 2 else span.replace("<", "&lt;") for inside, span in enumerate(spans))
 
 
 def _public_name(name: str, value: object) -> str:
