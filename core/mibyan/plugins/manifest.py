@@ -15,6 +15,8 @@ from mibyan.tools.entry import Requirements
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mibyan.config.keys import KeyPath
+
 #: The newest `manifest_version` that this version of Mibyan knows.
 MANIFEST_VERSION = 1
 
@@ -128,14 +130,14 @@ class Manifest:
 
 
 def check_manifest(
-    data: object, origin: str, *, lines: Mapping[str, int] | None = None
+    data: object, origin: str, *, lines: Mapping[KeyPath, int] | None = None
 ) -> tuple[dict[str, Any], list[str]]:
     """Check `data` against the model; this is where pydantic is imported.
 
     Args:
         data: What YAML or JSON gave.
         origin: The file's path, for messages.
-        lines: The line of each key (`tools[0].name`), where the file has lines.
+        lines: The line of each key (`("tools", 0, "name")`), where the file has lines.
 
     Returns:
         Trusted data for `Manifest.from_trusted`, and warnings.
@@ -148,7 +150,7 @@ def check_manifest(
     return check(data, origin, lines or {})
 
 
-def parse_manifest(data: object, origin: str, *, lines: Mapping[str, int] | None = None) -> Manifest:
+def parse_manifest(data: object, origin: str, *, lines: Mapping[KeyPath, int] | None = None) -> Manifest:
     """Check `data` and build the manifest; arguments and errors as for `check_manifest`."""
     trusted, warnings = check_manifest(data, origin, lines=lines)
     return Manifest.from_trusted(trusted, warnings=tuple(warnings))
@@ -179,7 +181,8 @@ def _frozen_tool(value: Mapping[str, Any]) -> FrozenTool:
 
 
 def _toolset(value: Mapping[str, Any]) -> ToolsetDefinition:
-    return ToolsetDefinition(**{key: tuple(part) if isinstance(part, list) else part for key, part in value.items()})
+    parts: dict[str, Any] = {key: tuple(part) if isinstance(part, list) else part for key, part in value.items()}
+    return ToolsetDefinition(**parts)
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,102 @@
+"""Plugin ids: one for each plugin, any spelling accepted, unknown ones answered with a suggestion (plugins.F2)."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import TYPE_CHECKING
+
+from mibyan.text import one_line, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: What a wheel's name may begin with; it isn't part of the id.
+PREFIX = "mibyan-plugin-"
+#: What the ids of files in tools directories begin with; the stem behind it counts letter by letter.
+TOOLS, PROJECT_TOOLS = "tools.", "project-tools."
+#: Ids that stand for something else on the command line and in trust.json (plugins.S1).
+RESERVED = frozenset({"project-tools", "project-hooks"})
+
+_SEPARATORS = re.compile(r"[-_.]+")
+_ID = re.compile(r"[^\W_](?:[\w.-]{0,98}[^\W_])?")
+_REQUIREMENT = re.compile(r"\s*([^\s<>=!~,;()\[\]@]+)\s*(.*)", re.DOTALL)
+
+
+def canonical(name: str) -> str:
+    """The canonical form of a name (PEP 503): lower case, each run of `-`, `_` and `.` one `-`."""
+    return _SEPARATORS.sub("-", name.strip()).lower()
+
+
+def distribution_id(name: str) -> str:
+    """The id of the plugin in the distribution `name`: canonical, without `mibyan-plugin-`."""
+    whole = canonical(name)
+    return whole.removeprefix(PREFIX) or whole
+
+
+def key(plugin_id: str) -> str:
+    """What is compared when two spellings may mean one plugin: `my_plugin`, `mibyan-plugin-my.plugin`."""
+    for prefix in (TOOLS, PROJECT_TOOLS):
+        if plugin_id.startswith(prefix):
+            return plugin_id
+    return distribution_id(plugin_id)
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two spellings mean the same plugin."""
+    return key(one) == key(other)
+
+
+def resolve(name: str, ids: Iterable[str]) -> str | None:
+    """The one of `ids` that `name` spells; an exact match wins; `None` if there is none."""
+    known = list(ids)
+    if name in known:
+        return name
+    wanted = key(name)
+    return next((plugin_id for plugin_id in known if key(plugin_id) == wanted), None)
+
+
+def unknown(name: str, ids: Iterable[str]) -> str:
+    """The sentence for an id that nobody has, with a suggestion where one is alike."""
+    spellings = {key(plugin_id): plugin_id for plugin_id in ids}
+    meant = suggest(key(name), spellings)
+    hint = f" (did you mean {spellings[meant]!r}?)" if meant else ""
+    return f"there is no plugin {one_line(name, 60)!r}{hint}"
+
+
+def name_problem(name: str) -> str | None:
+    """Why `name` can't be a plugin's id, in one sentence; `None` if it can.
+
+    An id is typed on command lines, written in YAML, and a module name is made of it: letters, digits, `-`, `_` and
+    `.` in the middle, at most 100 characters.
+    """
+    if _ID.fullmatch(name) is None:
+        return f"{one_line(name, 60)!r} can't be a plugin's id: use letters, digits, '-' and '_'"
+    if canonical(name) in RESERVED or name.startswith((TOOLS, PROJECT_TOOLS)):
+        return f"the id {name!r} is reserved for the tools directories and hooks"
+    return None
+
+
+def module_name(plugin_id: str) -> str:
+    """The identifier that stands for the plugin in module names.
+
+    Ids that differ only in spelling share it, which is why discovery refuses two such folders (plugins.L5).
+    """
+    name = key(plugin_id)
+    plain = re.sub(r"\W", "_", name)
+    if _SEPARATORS.sub("_", name) != plain or name.startswith((TOOLS, PROJECT_TOOLS)):
+        plain = f"{plain}_{zlib.crc32(name.encode('utf-8', 'surrogatepass')):08x}"
+    return plain if plain.isidentifier() else f"p_{plain}"
+
+
+def differing(said: str, plugin_id: str, what: str) -> str | None:
+    """The problem when `what` (a manifest, an entry point) says another id than the plugin has; else `None`."""
+    if not said or same(said, plugin_id):
+        return None
+    return f"the {what} says {one_line(said, 60)!r}, but the plugin's id is {plugin_id!r}"
+
+
+def split_requirement(text: str) -> tuple[str, str]:
+    """A plugin and its range: `weather >=1.2` gives `("weather", ">=1.2")`; without a range the second is empty."""
+    found = _REQUIREMENT.fullmatch(text)
+    return (found[1], found[2].strip()) if found else (text.strip(), "")

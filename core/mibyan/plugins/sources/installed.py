@@ -1,0 +1,208 @@
+"""Installed plugins: every distribution with an entry point in `mibyan.plugins`, each once (plugins.F3, F4)."""
+# Paths are text here: a thousand distributions are looked at on each start.
+# ruff: noqa: PTH110, PTH112, PTH118, PTH119
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from mibyan.plugins.candidate import Candidate, Discovery, Note, Target
+from mibyan.plugins.sources.distributions import Distribution, Listing
+from mibyan.plugins.sources.entrypoints import GROUP, EntryPoint, entry_point, groups, near_misses
+from mibyan.plugins.sources.files import is_file
+from mibyan.plugins.sources.ids import differing, distribution_id, key, name_problem
+from mibyan.plugins.sources.imported import ImportedListing, finder_listings, zip_listing
+from mibyan.plugins.sources.manifests import FOLDER_MANIFEST, WHEEL_MANIFEST, manifest_of, read_manifest
+from mibyan.plugins.sources.sitepaths import searched
+from mibyan.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from mibyan.plugins.manifest import Manifest
+    from mibyan.plugins.sources.cache import ContentCache
+
+    AnyListing: TypeAlias = Listing | ImportedListing
+
+#: Where hatchling's `extra-metadata` puts the manifest, in editable installs too.
+_EXTRA = f"extra_metadata/{WHEEL_MANIFEST}"
+
+
+def find_installed(
+    cache: ContentCache, *, path: Sequence[str] | None = None, inside: Iterable[Path] = (), finders: bool = True
+) -> Discovery:
+    """The plugins of installed distributions, in the order of their ids; nothing is imported.
+
+    Args:
+        cache: Keeps checked manifests.
+        path: What is searched; `None`: `sys.path`.
+        inside: The project and the current directory, in which only what was installed counts.
+        finders: Whether finders on `sys.meta_path` that list distributions are asked too.
+    """
+    entries, notes = searched(sys.path if path is None else path, inside)
+    listings: list[AnyListing] = [listing for entry in entries if (listing := _listing(entry)) is not None]
+    listings += finder_listings() if finders else []
+    found = [candidate for candidate in _candidates(listings, cache, notes) if candidate is not None]
+    for listing in listings:
+        notes += listing.notes
+    found.sort(key=lambda candidate: (candidate.id, candidate.shadowed_by is not None))
+    return Discovery(tuple(_without_twins(found)), tuple(notes))
+
+
+def _listing(entry: str) -> AnyListing | None:
+    if os.path.isdir(entry):
+        return Listing(entry)
+    return zip_listing(entry) if is_file(entry) else None
+
+
+def _candidates(listings: Sequence[AnyListing], cache: ContentCache, notes: list[Note]) -> Iterator[Candidate | None]:
+    """A candidate for each distribution with our group; what lies behind one of the same name is shadowed."""
+    first: dict[str, str] = {}
+    for index, listing in enumerate(listings):
+        for found in listing.distributions():
+            candidate = _candidate(found, cache, notes)
+            if candidate is None:
+                continue
+            earlier = first.get(found.key) or _earlier(listings[:index], found.key)
+            first.setdefault(found.key, found.info)
+            yield replace(candidate, shadowed_by=earlier) if earlier else candidate
+
+
+def _earlier(listings: Iterable[AnyListing], name: str) -> str | None:
+    """Where a copy of the distribution lies that is imported instead, even if that one has no plugin in it."""
+    return next((listing.entry for listing in listings if listing.has(name)), None)
+
+
+def _candidate(found: Distribution, cache: ContentCache, notes: list[Note]) -> Candidate | None:
+    """The plugin of a distribution, `None` if it has no entry point of ours."""
+    plugin_id = distribution_id(found.name)
+    plain = Candidate(
+        plugin_id, "pip", found.info, found.version, distribution=found.name, editable=_is_editable(found)
+    )
+    try:
+        written = groups(found.entry_points.decode())
+    except UnicodeDecodeError as error:
+        return replace(plain, problem=f"entry_points.txt isn't UTF-8 text (byte {error.start})", hint=_REINSTALL)
+    if GROUP not in written:
+        notes += [_near_miss(found, name) for name in near_misses(list(written))]
+        return None
+    entry, problem = _entry_point(written[GROUP], plugin_id)
+    if entry is None:
+        return replace(plain, problem=problem, hint=_AUTHOR.format(plugin_id))
+    return _with_manifest(plain, found, entry, cache)
+
+
+def _entry_point(lines: Sequence[tuple[str, str]], plugin_id: str) -> tuple[EntryPoint | None, str | None]:
+    """The one entry point of a plugin, or what is wrong."""
+    if len(lines) != 1:
+        names = ", ".join(one_line(name, 60) for name, _ in lines) or "none"
+        return None, f"a distribution is one plugin, with one entry point in {GROUP!r}; this has {len(lines)}: {names}"
+    found = entry_point(*lines[0])
+    if not found.well_formed:
+        return None, f"the entry point {one_line(found.value, 80)!r} isn't of the form 'module' or 'module:attribute'"
+    problem = name_problem(plugin_id) or differing(found.name, plugin_id, "entry point's name")
+    return (None, problem) if problem else (found, None)
+
+
+def _with_manifest(plain: Candidate, found: Distribution, entry: EntryPoint, cache: ContentCache) -> Candidate:
+    """The candidate with its manifest, if it has one, and with what is imported."""
+    bases = [found.entry, *sys.path] if plain.editable else [found.entry]
+    manifest, problem = _manifest(found, entry, bases, cache)
+    if manifest is not None:
+        problem = differing(manifest.id, plain.id, "manifest")
+    return replace(
+        plain,
+        manifest=manifest,
+        problem=problem,
+        target=None if problem else Target("entry_point", entry.value),
+        root=_package(entry.module, bases) if found.on_disk else None,
+        hint=_AUTHOR.format(plain.id) if problem else None,
+    )
+
+
+def _manifest(
+    found: Distribution, entry: EntryPoint, bases: Sequence[str], cache: ContentCache
+) -> tuple[Manifest | None, str | None]:
+    """The manifest in the dist-info, else the one that is package data; both `None` if it has none."""
+    if not found.on_disk:
+        return _zipped_manifest(found, entry)
+    path = os.path.join(found.info, _EXTRA)
+    if os.path.exists(path):
+        return read_manifest(path, cache)
+    for base in bases:
+        for name in _data_names(entry.module):
+            if os.path.exists(path := os.path.join(base, name)):
+                return read_manifest(path, cache)
+    return None, None
+
+
+def _zipped_manifest(found: Distribution, entry: EntryPoint) -> tuple[Manifest | None, str | None]:
+    data = found.read(_EXTRA)
+    if data is not None:
+        return manifest_of(data, f"{found.info}/{_EXTRA}")
+    for name in _data_names(entry.module):
+        if (data := found.read_code(name)) is not None:
+            return manifest_of(data, f"{found.entry}/{name}")
+    return None, None
+
+
+def _data_names(module: str) -> Iterator[str]:
+    """Where package data of a module may lie, the nearest package first."""
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        yield "/".join((*parts[:length], FOLDER_MANIFEST))
+
+
+def _package(module: str, bases: Iterable[str]) -> Path | None:
+    """The folder of the package that a module is or lies in; `None` for a module that is one file."""
+    name = module.replace(".", "/")
+    for base in bases:
+        if os.path.isdir(folder := os.path.join(base, name)):
+            return Path(folder)
+        if "/" in name and os.path.exists(os.path.join(base, f"{name}.py")):
+            return Path(base, name).parent
+    return None
+
+
+def _is_editable(found: Distribution) -> bool:
+    """Whether its code lies where somebody works on it (PEP 610, or a setuptools egg-info in a source tree)."""
+    data = found.read("direct_url.json")
+    if data is not None and b"editable" in data:
+        try:
+            return json.loads(data)["dir_info"]["editable"] is True
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return False
+    in_packages = os.path.basename(found.entry.rstrip(os.sep)).endswith("-packages")
+    return found.on_disk and found.info.endswith(".egg-info") and not in_packages
+
+
+def _without_twins(found: Sequence[Candidate]) -> Iterator[Candidate]:
+    """The candidates; where differently named distributions have one id, all of them are off."""
+    alike: dict[str, list[Candidate]] = {}
+    for candidate in found:
+        if candidate.shadowed_by is None:
+            alike.setdefault(key(candidate.id), []).append(candidate)
+    for candidate in found:
+        rivals = [other for other in alike.get(key(candidate.id), ()) if other is not candidate]
+        yield _refused(candidate, rivals) if rivals and candidate.shadowed_by is None else candidate
+
+
+def _refused(candidate: Candidate, rivals: Sequence[Candidate]) -> Candidate:
+    paths = " and ".join(sorted({candidate.origin, *(rival.origin for rival in rivals)}))
+    names = " or ".join(sorted({candidate.distribution, *(rival.distribution for rival in rivals)}))
+    problem = f"several distributions have the plugin id {candidate.id!r}: {paths}; all are off"
+    return replace(candidate, target=None, problem=problem, hint=f"uninstall {names}")
+
+
+def _near_miss(found: Distribution, group: str) -> Note:
+    text = f"distribution {one_line(found.name, 60)!r} has entry points in the group {group!r}, which nobody reads"
+    return Note("near_miss", text, found.info, f"plugins for Mibyan use the group {GROUP!r}")
+
+
+_REINSTALL = "install the distribution again"
+_AUTHOR = "tell the plugin's author, or turn it off: `mibyan plugins disable {}`"

@@ -1,0 +1,74 @@
+"""Manifest files: read, checked once per content, and turned into a `Manifest` or a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mibyan.errors import MibyanError
+from mibyan.plugins.manifest import Manifest, check_manifest
+from mibyan.plugins.sources.files import read_bytes, reason
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from mibyan.config.keys import KeyPath
+    from mibyan.plugins.sources.cache import ContentCache
+
+#: The manifest's name in a folder, and in a wheel as package data.
+FOLDER_MANIFEST = "plugin.yaml"
+#: The manifest's name in a wheel's dist-info, and of a built-in plugin.
+WHEEL_MANIFEST = "mibyan.json"
+
+
+def read_manifest(path: str | os.PathLike[str], cache: ContentCache) -> tuple[Manifest | None, str | None]:
+    """The manifest at `path`, or why it isn't one; a file that hasn't changed costs neither yaml nor pydantic.
+
+    Args:
+        path: A `.json` or `.yaml` file.
+        cache: Keeps the checked form.
+    """
+    try:
+        known = cache.look_up("manifest", path, lambda: _checked_content(read_bytes(path), str(path)))
+        return _build(known)
+    except OSError as error:
+        return None, f"{Path(path).name} can't be read: {reason(error)}"
+    except (TypeError, ValueError, KeyError, AttributeError):  # somebody else wrote into the cache
+        return manifest_of(read_bytes(path), str(path))
+
+
+def manifest_of(data: bytes, origin: str) -> tuple[Manifest | None, str | None]:
+    """The manifest in `data`, or why it isn't one; `origin` ends in `.json` or `.yaml`."""
+    return _build(_checked_content(data, origin))
+
+
+def _build(known: dict[str, Any]) -> tuple[Manifest | None, str | None]:
+    if "problem" in known:
+        return None, str(known["problem"])
+    return Manifest.from_trusted(known["data"], warnings=tuple(known["warnings"])), None
+
+
+def _checked_content(data: bytes, origin: str) -> dict[str, Any]:
+    """`{"data", "warnings"}`, or `{"problem"}`: plain data for the cache."""
+    try:
+        content, lines = _parse(data.decode("utf-8-sig"), origin)
+        trusted, warnings = check_manifest(content, origin, lines=lines)
+    except MibyanError as error:
+        problems = getattr(error, "problems", ())
+        return {"problem": "; ".join(map(str, problems)) or str(error)}
+    except (ValueError, RecursionError, MemoryError) as error:
+        return {"problem": f"{Path(origin).name}: {reason(error) or type(error).__name__}"}
+    return {"data": trusted, "warnings": warnings}
+
+
+def _parse(text: str, origin: str) -> tuple[Any, Mapping[KeyPath, int]]:
+    """The content, and the line of each key where the format has lines."""
+    if origin.endswith(".json"):
+        from mibyan.schema.jsontext import parse_strict
+
+        return parse_strict(text), {}
+    from mibyan.config.yamlfile import parse_document
+
+    document = parse_document(text, Path(origin).name, origin=origin)
+    return document.data, document.lines

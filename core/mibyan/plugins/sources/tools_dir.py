@@ -1,0 +1,105 @@
+"""Tools directories: Python files that register tools at their top level (plugins.F6, seed 000)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from mibyan.plugins.candidate import Candidate, Discovery, Note, Target
+from mibyan.plugins.sources.files import is_directory, is_file, names_in, read_bytes, reason
+from mibyan.plugins.sources.ids import PROJECT_TOOLS, TOOLS
+from mibyan.plugins.sources.toolscan import Verdict, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mibyan.plugins.sources.cache import ContentCache
+
+#: Files that aren't tools by their names (seed 000).
+SKIPPED = frozenset({"__init__.py", "registry.py", "mcp_tool.py"})
+#: The file of a package in a tools directory that counts.
+PACKAGE_FILE = "tool.py"
+
+
+def find_tools(root: Path, cache: ContentCache, *, prefix: Literal["tools.", "project-tools."] = TOOLS) -> Discovery:
+    """The files in `root` that register tools, sorted; a `root` that isn't there has none.
+
+    Args:
+        root: The tools directory; it is the `root` of each candidate, since its files may import one another.
+        cache: Keeps verdicts.
+        prefix: What the ids begin with: `tools.` or `project-tools.`.
+    """
+    found: list[Candidate] = []
+    notes: list[Note] = []
+    for path, stem in _files(root, notes):
+        said = _verdict(path, cache)
+        if said.registers:
+            found.append(_candidate(root, path, f"{prefix}{stem}"))
+        elif said.near_miss:
+            notes.append(Note("near_miss", f"not loaded: {said.reason}", str(path), _TOP_LEVEL))
+        elif said.reason is not None:
+            found.append(_broken(root, path, f"{prefix}{stem}", said.reason))
+    return Discovery(tuple(_each_once(found)), tuple(notes))
+
+
+_TOP_LEVEL = "a tool file calls `registry.register(...)`, or has a function with `@mibyan.tool`, at its top level"
+
+
+def is_project_tools(plugin_id: str) -> bool:
+    """Whether an id is that of a file in a project's tools directory."""
+    return plugin_id.startswith(PROJECT_TOOLS)
+
+
+def _files(root: Path, notes: list[Note]) -> Iterator[tuple[Path, str]]:
+    """The files that are looked at, each with the stem that its id has: `<stem>.py` and `<stem>/tool.py`."""
+    try:
+        names = names_in(root)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        notes.append(Note("unreadable", f"can't be searched for tools: {reason(error)}", str(root)))
+        return
+    for name in names:
+        path = root / name
+        if name.startswith(".") or name in SKIPPED:
+            continue
+        if name.endswith(".py") and not is_directory(path):
+            yield path, name.removesuffix(".py")
+        elif is_file(path / "__init__.py") and is_file(path / PACKAGE_FILE):
+            yield path / PACKAGE_FILE, name
+
+
+def _verdict(path: Path, cache: ContentCache) -> Verdict:
+    """The verdict on a file, from the cache if it hasn't changed."""
+    try:
+        kept = cache.look_up("tools", path, lambda: _plain(verdict(read_bytes(path))))
+    except FileNotFoundError:  # a link to nowhere, or it is being replaced right now
+        return Verdict(registers=False)
+    except OSError as error:
+        return Verdict(registers=False, reason=f"can't be read: {reason(error)}")
+    try:
+        return Verdict(*kept)
+    except TypeError:  # somebody else wrote into the cache
+        return verdict(read_bytes(path))
+
+
+def _plain(said: Verdict) -> list[bool | str | None]:
+    return [said.registers, said.reason, said.near_miss]
+
+
+def _candidate(root: Path, path: Path, plugin_id: str) -> Candidate:
+    return Candidate(plugin_id, "tools", str(path), root=root, target=Target("file", str(path), path))
+
+
+def _broken(root: Path, path: Path, plugin_id: str, why: str) -> Candidate:
+    hint = f"mend {path}, or take it away"
+    return Candidate(plugin_id, "tools", str(path), root=root, problem=why, hint=hint)
+
+
+def _each_once(found: list[Candidate]) -> Iterator[Candidate]:
+    """The candidates; beside a package the file of the same name is shadowed, as when Python imports."""
+    packages = {candidate.id: candidate.origin for candidate in found if Path(candidate.origin).name == PACKAGE_FILE}
+    for candidate in found:
+        other = packages.get(candidate.id)
+        yield candidate if other in {None, candidate.origin} else replace(candidate, shadowed_by=other)
