@@ -49,6 +49,8 @@ class Candidate:
     hint: str | None = None
     #: The origin of the plugin that takes its place.
     shadowed_by: str | None = None
+    #: Why the operator's settings keep it off, in one sentence; `hint` then is the command that lets it on.
+    disabled: str | None = None
     #: The distribution's name as it is written, for wheels.
     distribution: str = ""
     #: Whether it is an editable install: its code may change at any time.
@@ -56,8 +58,8 @@ class Candidate:
 
     @property
     def usable(self) -> bool:
-        """Whether it has neither a problem nor another in its place."""
-        return self.problem is None and self.shadowed_by is None
+        """Whether it may be loaded as far as finding it can tell."""
+        return self.problem is None and self.shadowed_by is None and self.disabled is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from mibyan.plugins.candidate import Candidate, Discovery, Note, Target
 from mibyan.plugins.manifest import Manifest
 from mibyan.plugins.sources.files import is_directory, is_file, names_in, read_bytes, reason
 from mibyan.plugins.sources.manifests import WHEEL_MANIFEST
+from mibyan.plugins.sources.modules import find_spec
 
 #: The package that holds them; Mibyan never imports it.
 PACKAGE = "mibyan_builtin"
@@ -36,12 +37,7 @@ def builtin_folder() -> Path | None:
     beside = Path(__file__).parents[3] / PACKAGE
     if is_directory(beside):
         return beside
-    from importlib.util import find_spec
-
-    try:
-        spec = find_spec(PACKAGE)
-    except (ImportError, ValueError):
-        return None
+    spec = find_spec(PACKAGE)
     places = list(spec.submodule_search_locations or ()) if spec is not None else []
     return Path(places[0]) if places else None
 

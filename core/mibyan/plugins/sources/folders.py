@@ -76,7 +76,7 @@ def _no_manifest(folder: Path) -> Note:
 
 def _candidate(folder: Path, source: Literal["user", "project"], cache: ContentCache) -> Candidate:
     path = folder / FOLDER_MANIFEST
-    manifest, problem = read_manifest(path, cache)
+    manifest, problem = read_manifest(path, cache, by_bytes=source == "project")
     target = None
     problem = name_problem(folder.name) or problem
     if manifest is not None and problem is None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import zlib
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
 
 from mibyan.text import one_line, suggest
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 #: What a wheel's name may begin with; it isn't part of the id.
 PREFIX = "mibyan-plugin-"
 #: What the ids of files in tools directories begin with; the stem behind it counts letter by letter.
-TOOLS, PROJECT_TOOLS = "tools.", "project-tools."
+TOOLS: Literal["tools."] = "tools."
+PROJECT_TOOLS: Literal["project-tools."] = "project-tools."
 #: Ids that stand for something else on the command line and in trust.json (plugins.S1).
 RESERVED = frozenset({"project-tools", "project-hooks"})
 
@@ -23,6 +25,7 @@ _ID = re.compile(r"[^\W_](?:[\w.-]{0,98}[^\W_])?")
 _REQUIREMENT = re.compile(r"\s*([^\s<>=!~,;()\[\]@]+)\s*(.*)", re.DOTALL)
 
 
+@lru_cache(maxsize=4096)
 def canonical(name: str) -> str:
     """The canonical form of a name (PEP 503): lower case, each run of `-`, `_` and `.` one `-`."""
     return _SEPARATORS.sub("-", name.strip()).lower()
@@ -43,8 +46,14 @@ def key(plugin_id: str) -> str:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two spellings mean the same plugin."""
-    return key(one) == key(other)
+    """Whether two spellings mean the same plugin; those of a tool file's stem count as one here."""
+    return key(one) == key(other) or _loose(one) == _loose(other)
+
+
+def covers(word: str, plugin_id: str) -> bool:
+    """Whether what the operator wrote means this plugin; `project-tools` means every file there (plugins.S1)."""
+    everything = canonical(word) == PROJECT_TOOLS.rstrip(".") and plugin_id.startswith(PROJECT_TOOLS)
+    return everything or same(word, plugin_id)
 
 
 def resolve(name: str, ids: Iterable[str]) -> str | None:
@@ -52,8 +61,7 @@ def resolve(name: str, ids: Iterable[str]) -> str | None:
     known = list(ids)
     if name in known:
         return name
-    wanted = key(name)
-    return next((plugin_id for plugin_id in known if key(plugin_id) == wanted), None)
+    return next((plugin_id for plugin_id in known if same(name, plugin_id)), None)
 
 
 def unknown(name: str, ids: Iterable[str]) -> str:
@@ -62,6 +70,19 @@ def unknown(name: str, ids: Iterable[str]) -> str:
     meant = suggest(key(name), spellings)
     hint = f" (did you mean {spellings[meant]!r}?)" if meant else ""
     return f"there is no plugin {one_line(name, 60)!r}{hint}"
+
+
+def trust_word(plugin_id: str) -> str:
+    """What the operator names: `project-tools` for each file of a project's tools directory, else the plugin."""
+    return PROJECT_TOOLS.rstrip(".") if plugin_id.startswith(PROJECT_TOOLS) else plugin_id
+
+
+def _loose(plugin_id: str) -> str:
+    """`key`, with a tool file's stem in its canonical form."""
+    for prefix in (TOOLS, PROJECT_TOOLS):
+        if plugin_id.startswith(prefix):
+            return prefix + canonical(plugin_id.removeprefix(prefix))
+    return key(plugin_id)
 
 
 def name_problem(name: str) -> str | None:

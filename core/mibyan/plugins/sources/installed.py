@@ -8,24 +8,26 @@ import json
 import os
 import sys
 from dataclasses import replace
-from pathlib import Path
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, TypeAlias
 
 from mibyan.plugins.candidate import Candidate, Discovery, Note, Target
 from mibyan.plugins.sources.distributions import Distribution, Listing
 from mibyan.plugins.sources.entrypoints import GROUP, EntryPoint, entry_point, groups, near_misses
-from mibyan.plugins.sources.files import is_file
+from mibyan.plugins.sources.files import is_directory, is_file
 from mibyan.plugins.sources.ids import differing, distribution_id, key, name_problem
-from mibyan.plugins.sources.imported import ImportedListing, finder_listings, zip_listing
-from mibyan.plugins.sources.manifests import FOLDER_MANIFEST, WHEEL_MANIFEST, manifest_of, read_manifest
+from mibyan.plugins.sources.manifests import WHEEL_MANIFEST, manifest_of, read_manifest
+from mibyan.plugins.sources.modules import data_names, module_base, package_folder, package_manifest
 from mibyan.plugins.sources.sitepaths import searched
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from mibyan.plugins.manifest import Manifest
     from mibyan.plugins.sources.cache import ContentCache
+    from mibyan.plugins.sources.imported import ImportedListing
 
     AnyListing: TypeAlias = Listing | ImportedListing
 
@@ -44,9 +46,10 @@ def find_installed(
         inside: The project and the current directory, in which only what was installed counts.
         finders: Whether finders on `sys.meta_path` that list distributions are asked too.
     """
-    entries, notes = searched(sys.path if path is None else path, inside)
+    entries, skipped = searched(sys.path if path is None else path, inside)
+    notes = [note for entry, border in skipped.items() for note in _skipped(entry, border)]
     listings: list[AnyListing] = [listing for entry in entries if (listing := _listing(entry)) is not None]
-    listings += finder_listings() if finders else []
+    listings += _finder_listings() if finders else []
     found = [candidate for candidate in _candidates(listings, cache, notes) if candidate is not None]
     for listing in listings:
         notes += listing.notes
@@ -54,10 +57,35 @@ def find_installed(
     return Discovery(tuple(_without_twins(found)), tuple(notes))
 
 
+def _skipped(entry: str, border: str) -> Iterator[Note]:
+    """A note for each plugin in an entry that isn't searched: in a cloned repository, say."""
+    for found in Listing(entry).distributions() if os.path.isdir(entry) else ():
+        if GROUP in _groups(found):
+            text = f"its entry of sys.path is inside {border}, where nothing was installed by you: passed over"
+            yield Note("skipped", text, found.info, f"`pip install -e {entry}` if it is yours")
+
+
+def _groups(found: Distribution) -> dict[str, list[tuple[str, str]]]:
+    return groups(found.entry_points.decode("utf-8", "replace"))
+
+
 def _listing(entry: str) -> AnyListing | None:
     if os.path.isdir(entry):
         return Listing(entry)
-    return zip_listing(entry) if is_file(entry) else None
+    if not is_file(entry):
+        return None
+    from mibyan.plugins.sources.imported import zip_listing
+
+    return zip_listing(entry)
+
+
+def _finder_listings() -> list[ImportedListing]:
+    """Those of the finders on `sys.meta_path` that aren't the path's own; seldom any."""
+    if not any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
+        return []
+    from mibyan.plugins.sources.imported import finder_listings
+
+    return finder_listings()
 
 
 def _candidates(listings: Sequence[AnyListing], cache: ContentCache, notes: list[Note]) -> Iterator[Candidate | None]:
@@ -111,7 +139,7 @@ def _entry_point(lines: Sequence[tuple[str, str]], plugin_id: str) -> tuple[Entr
 
 def _with_manifest(plain: Candidate, found: Distribution, entry: EntryPoint, cache: ContentCache) -> Candidate:
     """The candidate with its manifest, if it has one, and with what is imported."""
-    bases = [found.entry, *sys.path] if plain.editable else [found.entry]
+    bases = [found.entry, *_editable_bases(entry)] if plain.editable else [found.entry]
     manifest, problem = _manifest(found, entry, bases, cache)
     if manifest is not None:
         problem = differing(manifest.id, plain.id, "manifest")
@@ -120,7 +148,7 @@ def _with_manifest(plain: Candidate, found: Distribution, entry: EntryPoint, cac
         manifest=manifest,
         problem=problem,
         target=None if problem else Target("entry_point", entry.value),
-        root=_package(entry.module, bases) if found.on_disk else None,
+        root=package_folder(entry.module, bases) if found.on_disk else None,
         hint=_AUTHOR.format(plain.id) if problem else None,
     )
 
@@ -134,39 +162,25 @@ def _manifest(
     path = os.path.join(found.info, _EXTRA)
     if os.path.exists(path):
         return read_manifest(path, cache)
-    for base in bases:
-        for name in _data_names(entry.module):
-            if os.path.exists(path := os.path.join(base, name)):
-                return read_manifest(path, cache)
-    return None, None
+    return package_manifest(entry.module, bases, cache)
 
 
 def _zipped_manifest(found: Distribution, entry: EntryPoint) -> tuple[Manifest | None, str | None]:
     data = found.read(_EXTRA)
     if data is not None:
         return manifest_of(data, f"{found.info}/{_EXTRA}")
-    for name in _data_names(entry.module):
+    for name in data_names(entry.module):
         if (data := found.read_code(name)) is not None:
             return manifest_of(data, f"{found.entry}/{name}")
     return None, None
 
 
-def _data_names(module: str) -> Iterator[str]:
-    """Where package data of a module may lie, the nearest package first."""
-    parts = module.split(".")
-    for length in range(len(parts), 0, -1):
-        yield "/".join((*parts[:length], FOLDER_MANIFEST))
-
-
-def _package(module: str, bases: Iterable[str]) -> Path | None:
-    """The folder of the package that a module is or lies in; `None` for a module that is one file."""
-    name = module.replace(".", "/")
-    for base in bases:
-        if os.path.isdir(folder := os.path.join(base, name)):
-            return Path(folder)
-        if "/" in name and os.path.exists(os.path.join(base, f"{name}.py")):
-            return Path(base, name).parent
-    return None
+def _editable_bases(entry: EntryPoint) -> Iterator[str]:
+    """Where the code of an editable install may lie: on `sys.path`, or where a finder of its own says."""
+    top = entry.module.partition(".")[0]
+    on_path = [base for base in sys.path if base and (is_directory(f"{base}/{top}") or is_file(f"{base}/{top}.py"))]
+    place = None if on_path else module_base(entry.module)
+    yield from on_path or ([place] if place else [])
 
 
 def _is_editable(found: Distribution) -> bool:

@@ -22,20 +22,31 @@ FOLDER_MANIFEST = "plugin.yaml"
 WHEEL_MANIFEST = "mibyan.json"
 
 
-def read_manifest(path: str | os.PathLike[str], cache: ContentCache) -> tuple[Manifest | None, str | None]:
+def read_manifest(
+    path: str | os.PathLike[str], cache: ContentCache, *, by_bytes: bool = False
+) -> tuple[Manifest | None, str | None]:
     """The manifest at `path`, or why it isn't one; a file that hasn't changed costs neither yaml nor pydantic.
 
     Args:
         path: A `.json` or `.yaml` file.
         cache: Keeps the checked form.
+        by_bytes: Whether the bytes are what counts, not the time of change: for files that a stranger brought.
     """
     try:
-        known = cache.look_up("manifest", path, lambda: _checked_content(read_bytes(path), str(path)))
-        return _build(known)
+        return _build(_known_by_bytes(path, cache) if by_bytes else _known_by_time(path, cache))
     except OSError as error:
         return None, f"{Path(path).name} can't be read: {reason(error)}"
     except (TypeError, ValueError, KeyError, AttributeError):  # somebody else wrote into the cache
         return manifest_of(read_bytes(path), str(path))
+
+
+def _known_by_time(path: str | os.PathLike[str], cache: ContentCache) -> Any:
+    return cache.look_up("manifest", path, lambda: _checked_content(read_bytes(path), str(path)))
+
+
+def _known_by_bytes(path: str | os.PathLike[str], cache: ContentCache) -> Any:
+    data = read_bytes(path)
+    return cache.look_up_bytes(f"manifest:{path}", data, lambda: _checked_content(data, str(path)))
 
 
 def manifest_of(data: bytes, origin: str) -> tuple[Manifest | None, str | None]:

@@ -36,9 +36,7 @@ def ordered(candidates: Iterable[Candidate]) -> tuple[list[Candidate], list[Note
     return result, notes
 
 
-def shadowed(
-    candidates: Sequence[Candidate], unable: Callable[[Candidate], bool] = lambda _: False
-) -> list[Candidate]:
+def shadowed(candidates: Sequence[Candidate], unable: Callable[[Candidate], bool] = lambda _: False) -> list[Candidate]:
     """The candidates, where several have one id all but the first marked with the first one's origin.
 
     Args:
@@ -47,7 +45,7 @@ def shadowed(
     """
     holders: dict[str, Candidate] = {}
     for candidate in candidates:
-        if candidate.usable and not unable(candidate):
+        if candidate.shadowed_by is None and not unable(candidate):
             holders.setdefault(key(candidate.id), candidate)
     return [_behind(candidate, holders.get(key(candidate.id))) for candidate in candidates]
 
@@ -77,8 +75,9 @@ def _sorted_tier(members: Sequence[Candidate], notes: list[Note]) -> Iterator[Ca
             behind.setdefault(other, []).append(index)
     ready = [index for index in range(len(members)) if not before[index]]
     while waiting:
-        if not ready:
-            ready = [_break_cycle(members, before, waiting, notes)]
+        while not ready:
+            first = _break_cycle(members, before, waiting, notes)
+            ready = [] if before[first] else [first]
         index = heapq.heappop(ready)
         waiting.discard(index)
         yield members[index]
@@ -104,17 +103,17 @@ def _edges(members: Sequence[Candidate]) -> dict[int, set[int]]:
 def _break_cycle(
     members: Sequence[Candidate], before: dict[int, set[int]], waiting: set[int], notes: list[Note]
 ) -> int:
-    """The first member of a cycle among those that wait; its edges are dropped."""
+    """The first member of a cycle among those that wait; its edge in the cycle is dropped."""
     trail: list[int] = []
     index = min(waiting)
     while index not in trail:
         trail.append(index)
         index = min(before[index])
     cycle = trail[trail.index(index) :]
-    first = min(cycle)
-    at = cycle.index(first)
-    names = " after ".join(members[one].id for one in (*cycle[at:], *cycle[:at], first))
-    text = f"`after:` goes in a circle: {names}; {members[first].id} comes first"
+    at = cycle.index(min(cycle))
+    first, *rest = (*cycle[at:], *cycle[:at])
+    names = " after ".join(members[one].id for one in (first, *rest, first))
+    text = f"`after:` goes in a circle: {names}; {members[first].id} doesn't wait"
     notes.append(Note("warning", text, members[first].origin, "take one of these `after:` away"))
-    before[first].clear()
+    before[first].discard(rest[0])
     return first

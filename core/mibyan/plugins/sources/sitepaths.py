@@ -14,7 +14,6 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mibyan.plugins.candidate import Note
 from mibyan.plugins.sources.files import is_directory, names_in, read_bytes
 
 if TYPE_CHECKING:
@@ -52,8 +51,10 @@ def _site_directories() -> Iterator[str]:
 
 def searched(
     path: Sequence[str], inside: Iterable[Path], interpreter: Interpreter | None = None
-) -> tuple[list[str], list[Note]]:
-    """The entries of `path` that exist and may be searched, in order, each real path once; and notes of the others.
+) -> tuple[list[str], dict[str, str]]:
+    """The entries of `path` that exist and may be searched, in order, each real path once.
+
+    The second result are the others: each with the folder that it is inside.
 
     Args:
         path: `sys.path`; an empty entry is the current directory.
@@ -64,13 +65,12 @@ def searched(
     places = _places(path)
     around = {place: [border for border in borders if _within(place, border)] for place in places}
     if not any(around.values()):
-        return list(places.values()), []
+        return list(places.values()), {}
     known = interpreter or Interpreter.running()
     installed = [place for place in places if not around[place] or _installed(place, around[place], known)]
     named = _named_by_pth(known, [place for place in installed if known.has(place)])
     kept = [place for place in places if place in installed or place in named]
-    notes = [_skipped(places[place], around[place][0]) for place in places if place not in kept]
-    return [places[place] for place in kept], notes
+    return [places[place] for place in kept], {places[place]: around[place][0] for place in places if place not in kept}
 
 
 def _places(path: Sequence[str]) -> dict[str, str]:
@@ -122,11 +122,6 @@ def _pth_lines(directory: str) -> Iterator[str]:
         yield from (
             line for line in lines if line and "\0" not in line and not line.startswith(("#", "import ", "import\t"))
         )
-
-
-def _skipped(entry: str, border: str) -> Note:
-    text = f"on sys.path, but inside {border} and not installed: not searched for plugins"
-    return Note("skipped", text, entry, f"`pip install -e {entry}` if it is yours")
 
 
 def _within(place: str, border: str) -> bool:

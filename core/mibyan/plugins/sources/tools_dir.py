@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mibyan.plugins.candidate import Candidate, Discovery, Note, Target
 from mibyan.plugins.sources.files import is_directory, is_file, names_in, read_bytes, reason
 from mibyan.plugins.sources.ids import PROJECT_TOOLS, TOOLS
-from mibyan.plugins.sources.toolscan import Verdict, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,12 +33,12 @@ def find_tools(root: Path, cache: ContentCache, *, prefix: Literal["tools.", "pr
     notes: list[Note] = []
     for path, stem in _files(root, notes):
         said = _verdict(path, cache)
-        if said.registers:
+        if said.get("registers") is True:
             found.append(_candidate(root, path, f"{prefix}{stem}"))
-        elif said.near_miss:
-            notes.append(Note("near_miss", f"not loaded: {said.reason}", str(path), _TOP_LEVEL))
-        elif said.reason is not None:
-            found.append(_broken(root, path, f"{prefix}{stem}", said.reason))
+        elif said.get("near_miss") is True:
+            notes.append(Note("near_miss", f"not loaded: {said['reason']}", str(path), _TOP_LEVEL))
+        elif (why := said.get("reason")) is not None:
+            found.append(_broken(root, path, f"{prefix}{stem}", str(why)))
     return Discovery(tuple(_each_once(found)), tuple(notes))
 
 
@@ -70,22 +69,21 @@ def _files(root: Path, notes: list[Note]) -> Iterator[tuple[Path, str]]:
             yield path / PACKAGE_FILE, name
 
 
-def _verdict(path: Path, cache: ContentCache) -> Verdict:
-    """The verdict on a file, from the cache if it hasn't changed."""
+def _verdict(path: Path, cache: ContentCache) -> dict[str, Any]:
+    """The verdict on a file (`toolscan.Verdict` as a dict), from the cache if it hasn't changed."""
     try:
-        kept = cache.look_up("tools", path, lambda: _plain(verdict(read_bytes(path))))
+        kept = cache.look_up("tools", path, lambda: _scanned(path))
+        return kept if isinstance(kept, dict) else _scanned(path)
     except FileNotFoundError:  # a link to nowhere, or it is being replaced right now
-        return Verdict(registers=False)
+        return {}
     except OSError as error:
-        return Verdict(registers=False, reason=f"can't be read: {reason(error)}")
-    try:
-        return Verdict(*kept)
-    except TypeError:  # somebody else wrote into the cache
-        return verdict(read_bytes(path))
+        return {"reason": f"can't be read: {reason(error)}"}
 
 
-def _plain(said: Verdict) -> list[bool | str | None]:
-    return [said.registers, said.reason, said.near_miss]
+def _scanned(path: Path) -> dict[str, Any]:
+    from mibyan.plugins.sources.toolscan import verdict
+
+    return asdict(verdict(read_bytes(path)))
 
 
 def _candidate(root: Path, path: Path, plugin_id: str) -> Candidate:

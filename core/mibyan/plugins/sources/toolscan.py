@@ -65,7 +65,7 @@ def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements that run when the file is imported, those in a top-level `for` among them."""
     for statement in body:
         if isinstance(statement, ast.For):
-            yield from _top_level(statement.body)
+            yield from _top_level((*statement.body, *statement.orelse))
         else:
             yield statement
 
