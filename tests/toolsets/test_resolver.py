@@ -164,6 +164,7 @@ def test_the_operators_toolset_stands_before_a_plugins(make_world: Callable[...,
     world = make_world(custom={"weather": {"tools": ("other",)}})
     world.add("forecast", "weather")
     assert world.resolver.resolve("weather") == ("other",)
+    assert world.resolver.resolve("mibyan-cli") == ("forecast",), "a plugin's tool reaches the agent all the same"
     assert [decision.kind for decision in world.about("toolset:weather")] == ["shadowed"]
 
 

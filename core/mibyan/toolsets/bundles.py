@@ -138,11 +138,6 @@ def is_taken(name: str) -> bool:
     return name == EVERYTHING or name in BUNDLES or name in ALIASES
 
 
-def own_names() -> frozenset[str]:
-    """Every name that `is_taken`."""
-    return frozenset({EVERYTHING, *BUNDLES, *ALIASES})
-
-
 def home_of(toolset: str) -> str:
     """The toolset that a tool registered under `toolset` belongs to: a legacy name means today's."""
     return LEGACY_TOOLSET_MAP.get(toolset, toolset)

@@ -18,7 +18,6 @@ from mibyan.toolsets.bundles import (
     SEED_001_PREFIX,
     home_of,
     is_taken,
-    own_names,
 )
 
 if TYPE_CHECKING:
@@ -113,14 +112,14 @@ class Catalogue:
         if name in BUNDLES:
             return self._bundle(BUNDLES[name])
         if name in ALIASES:
-            return _alias(name, ALIASES[name])
+            return _alias(name, ALIASES[name], "mibyan")
         return self._custom.get(name) or self._platform(name) or self._registry(name) or self._other_name(name)
 
     def _bundle(self, bundle: Bundle) -> Toolset:
         tools = self._members.get(bundle.name, ()) if bundle.kind == "builtin" else ()
         includes = bundle.includes
         if bundle.plugins:
-            tools = tuple(sorted(tool for name in self._hidden_members for tool in self._members[name]))
+            tools = tuple(sorted(tool for name in self._unnamed_members for tool in self._members[name]))
             includes = (*includes, *self._not_built_in)
         return Toolset(bundle.name, tools, includes, bundle.description, bundle.kind, "mibyan")
 
@@ -164,7 +163,7 @@ class Catalogue:
     @cached_property
     def _registered(self) -> frozenset[str]:
         """The names that the registry or a plugin brings (a legacy name isn't one: its tools are today's)."""
-        return frozenset({*self._members, *self._declared} - set(self._hidden_members))
+        return frozenset({*self._members, *self._declared}.difference(self._unnamed_members))
 
     @cached_property
     def _not_built_in(self) -> tuple[str, ...]:
@@ -176,6 +175,11 @@ class Catalogue:
     def _hidden_members(self) -> tuple[str, ...]:
         """Names of bundles made of toolsets under which a tool is registered all the same."""
         return tuple(name for name in sorted(self._members) if is_taken(name) and not _holds_tools(name))
+
+    @cached_property
+    def _unnamed_members(self) -> tuple[str, ...]:
+        """Names under which tools are registered and which stand for something else: a bundle, an operator's toolset."""
+        return (*self._hidden_members, *(name for name in self._custom if name in self._members))
 
     # What others may not do --------------------------------------------------------------------------------------
 
@@ -218,8 +222,8 @@ def _holds_tools(name: str) -> bool:
     return name in BUNDLES and BUNDLES[name].kind == "builtin"
 
 
-def _alias(name: str, target: str) -> Toolset:
-    return Toolset(name, includes=(target,), description=f"Another name of {target}.", kind="alias", origin="mibyan")
+def _alias(name: str, target: str, origin: str | None = None) -> Toolset:
+    return Toolset(name, includes=(target,), description=f"Another name of {target}.", kind="alias", origin=origin)
 
 
 def _custom_rejected(name: str) -> Decision:
@@ -238,8 +242,3 @@ def _declared_rejected(name: str, spec: Toolset, holders: list[str]) -> Decision
     plugin_id = None if spec.owner is None else spec.owner.plugin_id
     reason = f"The toolset {name!r} that {plugin_id or 'a plugin'} declares isn't used: the name is {whose}."
     return Decision("rejected", f"toolset:{name}", reason, plugin_id=plugin_id, origin=spec.origin, problem=True)
-
-
-def custom_names_taken(custom: Iterable[str]) -> tuple[str, ...]:
-    """The names in `toolsets.custom` that can't be used, being Mibyan's own (registry.T6)."""
-    return tuple(name for name in custom if name in own_names())
