@@ -1,1 +1,5 @@
-"""Who may say yes."""
+"""Approvals: who may say yes, and to what."""
+
+from mibyan.approvals.broker import ANSWERS, Approval, ApprovalRequest, Approvals
+
+__all__ = ["ANSWERS", "Approval", "ApprovalRequest", "Approvals"]

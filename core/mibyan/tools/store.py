@@ -84,6 +84,8 @@ class RegistryStore:
         self.definer: Callable[[Any, bool], list[dict[str, Any]]] | None = None
         #: Set by the runtime: whether one entry is available, and why not.
         self.prober: Callable[[ToolEntry], tuple[bool, str | None]] | None = None
+        #: The runtime's parts; `None` for a registry made by hand. The facade finds the runtime of a plugin through it.
+        self.parts: Any = None
         #: Set by the runtime: called, without the lock, when an entry went away or was replaced.
         self.on_change: Callable[[str], None] | None = None
 

@@ -1,0 +1,72 @@
+"""Results that are too large: cut for the model, whole in a file (dispatch.C7)."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mibyan.dispatch.values import Rendered, data_of
+from mibyan.schema.jsontext import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Whole results kept; the oldest go first.
+KEPT_FILES = 200
+
+
+def limit(rendered: Rendered, most: int, keep: Callable[[str], str | None]) -> Rendered:
+    """`rendered` with at most about `most` characters.
+
+    Text is cut in the middle, with a marker; JSON becomes `{"truncated": true, "preview", "size", "full_result"}`.
+
+    Args:
+        rendered: The result.
+        most: Characters.
+        keep: Puts the whole into a file and gives its path, or `None` when it can't.
+    """
+    size = len(rendered.text)
+    if size <= most or rendered.content is not None:
+        return rendered
+    path = keep(rendered.text)
+    if rendered.is_json or data_of(rendered.text) is not None:
+        preview = rendered.text[: most // 2]
+        text = to_json({"truncated": True, "preview": preview, "size": size, "full_result": path})
+        return Rendered(text, is_json=True)
+    where = f"; the whole is in {path}" if path else ""
+    marker = f"\n[... {size - most} of {size} characters left out{where} ...]\n"
+    head = most * 2 // 5
+    return Rendered(rendered.text[:head] + marker + rendered.text[size - (most - head) :])
+
+
+def keep_in(folder: Path) -> Callable[[str], str | None]:
+    """What keeps whole results in `folder`, readable by its owner only, the newest `KEPT_FILES`."""
+
+    def keep(text: str) -> str | None:
+        from mibyan.errors import MibyanError
+        from mibyan.paths import write_atomic
+
+        path = folder / f"{uuid.uuid4().hex}.txt"
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_atomic(path, text, mode=0o600)
+            _prune(folder)
+        except (OSError, MibyanError):
+            return None
+        return str(path)
+
+    return keep
+
+
+def _prune(folder: Path) -> None:
+    files = sorted(folder.glob("*.txt"), key=_age)
+    for path in files[:-KEPT_FILES]:
+        path.unlink(missing_ok=True)
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,291 @@
+"""The one door: every call of every front goes through `Pipeline.steps`, from its name to its answer."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mibyan.dispatch import answers
+from mibyan.dispatch.arguments import ArgumentProblem, Prepared, copy_arguments, prepare, read_arguments
+from mibyan.dispatch.names import find_entry, suggest_names
+from mibyan.dispatch.policy import Ballot
+from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, Outcome, Step, Steps
+from mibyan.errors import MibyanError
+from mibyan.hooks.decisions import Ask, Block
+
+if TYPE_CHECKING:
+    from mibyan.approvals.broker import Approvals
+    from mibyan.dispatch.call import Call
+    from mibyan.dispatch.chains import ChainRunner
+    from mibyan.dispatch.handlers import HandlerSteps
+    from mibyan.dispatch.plan import Plan
+    from mibyan.dispatch.plans import Plans
+    from mibyan.hooks.table import HookTable, Implementation
+    from mibyan.tools.availability import Availability
+    from mibyan.tools.entry import ToolEntry
+    from mibyan.tools.results import ToolResult
+    from mibyan.tools.store import RegistryStore
+
+
+class Refused(Exception):  # noqa: N818 - becomes the answer
+    """A step refused the call; carries the answer."""
+
+    def __init__(self, answer: ToolResult) -> None:
+        super().__init__(answer.error)
+        self.answer = answer
+
+
+class Pipeline:
+    """The steps of a call; see the package's architecture page for the picture."""
+
+    def __init__(
+        self,
+        store: RegistryStore,
+        hooks: HookTable,
+        chains: ChainRunner,
+        availability: Availability,
+        plans: Plans,
+        handlers: HandlerSteps,
+        approvals: Approvals,
+    ) -> None:
+        self._store = store
+        self._hooks = hooks
+        self._chains = chains
+        self._availability = availability
+        self._plans = plans
+        self._handlers = handlers
+        self._approvals = approvals
+
+    def steps(self, call: Call) -> Steps:
+        """Run a call; returns its `ToolResult`, after the observers have seen it.
+
+        Raises:
+            KeyboardInterrupt: It came while the call ran.
+        """
+        try:
+            answer = yield from self._answer(call)
+        except Refused as refusal:
+            answer = refusal.answer
+        except KeyboardInterrupt as interrupt:
+            call.leaving = interrupt
+            answer = answers.cancelled(call, "it was interrupted")
+        except CallCancelled as reason:
+            answer = answers.cancelled(call, str(reason))
+        except DeadlinePassed as passed:
+            answer = answers.timed_out(call, str(passed))
+        except BaseException as error:
+            # dispatch.C4, the second level: whatever goes wrong around the handler is an answer too.
+            answer = answers.internal(call, error)
+        call.answer = self._handlers.sealed(call, answer)
+        yield from self._observe(call, call.answer)
+        if call.leaving is not None:
+            raise call.leaving
+        return call.answer
+
+    def _answer(self, call: Call) -> Steps:
+        yield from self._begin(call)
+        entry = self._find(call)
+        if entry.handled_by == "agent" and entry.name not in call.session.handlers:
+            return answers.agent_level(call)
+        self._admit(call, entry)
+        entry = yield from self._make_available(call, entry)
+        plan = self._plans.of(entry)
+        prepared = self._prepare(call, plan)
+        yield from self._set_deadline(call, entry)
+        ballot = yield from self._ask_hooks(call)
+        if ballot is not None:
+            prepared = self._apply(call, plan, ballot, prepared)
+        yield from self._approve(call, entry, ballot, prepared)
+        return (yield from self._handlers.run(call, plan, prepared))
+
+    # Before the arguments ----------------------------------------------------------------------------------------
+
+    def _begin(self, call: Call) -> Steps:
+        """`on_session_start`, before the session's first call."""
+        if call.session.begin():
+            chain = self._hooks.chain("on_session_start")
+            if chain:
+                values = {"session_id": call.session.id, "platform": call.session.platform}
+                yield from self._chains.run_observers(chain, call.note, lambda _: values)
+
+    def _find(self, call: Call) -> ToolEntry:
+        entry = find_entry(self._store, call.asked, call.session.tool_names)
+        if entry is None:
+            raise Refused(answers.unknown_tool(call, suggest_names(self._store, call.asked, call.session.tool_names)))
+        call.entry = entry
+        if entry.name != call.asked:
+            call.note("renamed", asked=call.asked, name=entry.name)
+        return entry
+
+    def _admit(self, call: Call, entry: ToolEntry) -> None:
+        """dispatch.C2: the session's toolsets."""
+        visible = call.session.tool_names
+        if visible is not None and entry.name not in visible:
+            raise Refused(answers.not_in_session(call, suggest_names(self._store, call.asked, visible)))
+
+    def _make_available(self, call: Call, entry: ToolEntry) -> Steps:
+        """Import a lazy tool's plugin and probe the tool; the entry that is there then."""
+        if entry.activate is not None:
+            entry = yield from self._activate(call, entry)
+        if entry.check_fn is None and not entry.requires:
+            return entry
+        step = Step(self._availability.verdict, (entry,), owner=entry.owner, label=f"the check of {entry.name}")
+        verdict = _value(call, (yield step))
+        if not verdict.available:
+            raise Refused(answers.unavailable(call, verdict.reason))
+        return entry
+
+    def _activate(self, call: Call, entry: ToolEntry) -> Steps:
+        outcome = yield Step(entry.activate, label=f"the import of plugin {entry.owner.id!r}")  # type: ignore[arg-type]
+        if isinstance(outcome.error, MibyanError):
+            raise Refused(answers.unavailable(call, outcome.error.message))
+        _value(call, outcome)
+        found = self._store.find(entry.name)
+        if found is None or found.activate is not None:
+            raise Refused(answers.unavailable(call, f"plugin {entry.owner.id!r} no longer provides it"))
+        call.entry = found
+        call.note("activated", plugin=entry.owner.id)
+        return found
+
+    def _prepare(self, call: Call, plan: Plan) -> Prepared:
+        try:
+            args = read_arguments(call.raw)
+            call.args = args
+            prepared = prepare(plan, args)
+        except ArgumentProblem as problem:
+            raise Refused(problem.answer(call)) from None
+        call.args = prepared.args
+        if prepared.repairs:
+            call.note("repaired", repairs=prepared.repairs)
+        return prepared
+
+    def _set_deadline(self, call: Call, entry: ToolEntry) -> Steps:
+        """dispatch.B2: the call's time-out, else the tool's, else the one of the configuration."""
+        if call.timeout is not None or entry.timeout is None:
+            return
+        seconds: Any = entry.timeout
+        if callable(seconds):
+            step = Step(seconds, (copy_arguments(call.args),), owner=entry.owner, label=f"the timeout of {entry.name}")
+            seconds = _value(call, (yield step))
+        if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < float("inf"):
+            call.timeout = float(seconds)
+            if call.guarded:
+                call.deadline = time.monotonic() + call.timeout
+
+    # Policy ------------------------------------------------------------------------------------------------------
+
+    def _ask_hooks(self, call: Call) -> Steps:
+        chain = self._hooks.chain("pre_tool_call")
+        if not chain:
+            return None
+        ballot = Ballot(call, self._chains)
+        yield from self._chains.run(chain, call.note, lambda _: self._values(call), ballot.take, ballot.fail)
+        if ballot.blocks:
+            who, block = ballot.blocks[0]
+            raise Refused(answers.blocked(call, block.message, who))
+        return ballot
+
+    def _apply(self, call: Call, plan: Plan, ballot: Ballot, prepared: Prepared) -> Prepared:
+        """Apply the hooks' modifications; what they made is validated again."""
+        if not ballot.changes:
+            return prepared
+        try:
+            return prepare(plan, ballot.modified())
+        except ArgumentProblem as problem:
+            by = ", ".join(sorted({who for who, _ in ballot.changes}))
+            message = f"{problem.message} (as changed by the pre_tool_call hook of {by})"
+            raise Refused(answers.invalid_arguments(call, message, problem.violations, changed_by=by)) from None
+
+    def _approve(self, call: Call, entry: ToolEntry, ballot: Ballot | None, prepared: Prepared) -> Steps:
+        """What the hooks ask for, then what the tool's own `approval=` says."""
+        asks = [] if ballot is None else ballot.asks
+        for _, ask in asks:
+            yield from self._ask(call, ask, prepared)
+        if entry.approval is None:
+            return
+        context = self._handlers.context(call, entry)
+        step = Step(entry.approval, (copy_arguments(prepared.args), context), owner=entry.owner,
+                    label=f"the approval of {entry.name}")  # fmt: skip
+        outcome = yield step
+        if outcome.error is not None and not isinstance(outcome.error, KeyboardInterrupt | CallCancelled | DeadlinePassed):
+            message = f"Blocked: the approval check of {entry.name} failed ({type(outcome.error).__name__})."
+            raise Refused(answers.blocked(call, message, entry.owner.id))
+        match _value(call, outcome):
+            case None:
+                return
+            case Block(message):
+                raise Refused(answers.blocked(call, message, entry.owner.id))
+            case Ask() as ask:
+                yield from self._ask(call, ask, prepared)
+            case other:
+                message = f"Blocked: the approval check of {entry.name} answered {type(other).__name__}."
+                raise Refused(answers.blocked(call, message, entry.owner.id))
+
+    def _ask(self, call: Call, ask: Ask, prepared: Prepared) -> Steps:
+        request = self._approvals.request(call.session.id, call.name, prepared.args, ask)
+        step = Step(self._approvals.decide, (request,), label=f"the approval of {call.name}", counts=False)
+        verdict = _value(call, (yield step))
+        call.note("approval", request=request.id, granted=verdict.granted, how=verdict.how)
+        if not verdict.granted:
+            raise Refused(answers.denied(call, verdict.message))
+
+    # After the answer --------------------------------------------------------------------------------------------
+
+    def _observe(self, call: Call, answer: ToolResult) -> Steps:
+        """dispatch.H1: once for every call, whatever became of it; nothing it does changes the answer."""
+        try:
+            chain = self._hooks.chain("post_tool_call")
+            if chain:
+                yield from self._chains.run_observers(chain, call.note, lambda _: self._outcome_values(call, answer))
+        except (KeyboardInterrupt, CallCancelled, DeadlinePassed) as ended:
+            if call.leaving is None and isinstance(ended, KeyboardInterrupt):
+                call.leaving = ended
+
+    def _values(self, call: Call) -> dict[str, Any]:
+        return {
+            "tool_name": call.name, "args": copy_arguments(call.args),
+            "toolset": None if call.entry is None else call.entry.toolset, "task_id": call.task_id,
+            "session_id": call.session.id, "tool_call_id": call.id, "user_task": call.user_task,
+        }  # fmt: skip
+
+    def _outcome_values(self, call: Call, answer: ToolResult) -> dict[str, Any]:
+        executed = None if call.executed_args is None else copy_arguments(call.executed_args)
+        return {
+            **self._values(call), "result": answer.text, "status": answer.status, "error_type": answer.error_type,
+            "error_message": answer.error, "duration_ms": answer.duration_ms, "executed_args": executed,
+        }  # fmt: skip
+
+    def transform(self, call: Call, answer: ToolResult) -> Steps:
+        """`transform_tool_result`: each implementation may replace the text."""
+        chain = self._hooks.chain("transform_tool_result")
+        if not chain:
+            return answer
+        changed = [answer]
+
+        def take(implementation: Implementation, text: Any) -> None:
+            if text is None:
+                return
+            if not isinstance(text, str):
+                msg = f"expected text or None, got {type(text).__name__}"
+                raise TypeError(msg)
+            changed[0] = replace(changed[0], text=text, content=None)
+            call.note("transformed", hook=implementation.label)
+
+        try:
+            yield from self._chains.run(chain, call.note, lambda _: self._outcome_values(call, changed[0]), take, self._chains.complain)
+        except DeadlinePassed as passed:
+            call.note("transforms_cut", step=str(passed))
+        return changed[0]
+
+
+def _value(call: Call, outcome: Outcome) -> Any:
+    """The value of a step that isn't a handler.
+
+    Raises:
+        BaseException: What the step ended with.
+    """
+    del call
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value

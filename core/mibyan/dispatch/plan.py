@@ -1,0 +1,66 @@
+"""`Plan`: all that a call of one tool needs and that doesn't change from call to call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mibyan.schema.frozen import thaw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mibyan.schema.coerce import Coercer
+    from mibyan.schema.validate import Validator
+    from mibyan.tools.entry import ToolEntry
+
+#: What a handler may get beside its arguments.
+CONTEXT_KEYS = ("task_id", "session_id", "tool_call_id", "user_task", "enabled_tools", "session")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A tool's entry with what was made of its schema and its handler's signature, each on first use."""
+
+    entry: ToolEntry
+    #: Whether arguments are coerced and validated.
+    validates: bool
+    #: Characters of a result.
+    max_result_chars: int
+
+    @cached_property
+    def coercer(self) -> Coercer:
+        """What repairs arguments."""
+        from mibyan.schema.coerce import prepare
+
+        return prepare(self._parameters)
+
+    @cached_property
+    def validator(self) -> Validator:
+        """What validates arguments."""
+        from mibyan.schema.validate import compile_validator
+
+        return compile_validator(self._parameters)
+
+    @cached_property
+    def _parameters(self) -> dict[str, Any]:
+        return thaw(self.entry.schema["parameters"])  # type: ignore[no-any-return]
+
+    @cached_property
+    def context_keys(self) -> tuple[str, ...] | None:
+        """The context keys that the handler accepts; `None`: any (it has `**kwargs`)."""
+        return accepted_keywords(self.entry.handler)
+
+
+def accepted_keywords(function: Callable[..., Any] | None) -> tuple[str, ...] | None:
+    """Those of a handler's parameters beyond the first that can be given by keyword; `None`: any keyword."""
+    import inspect
+
+    try:
+        parameters = list(inspect.signature(function).parameters.values())  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return ()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    return tuple(p.name for p in parameters[1:] if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))

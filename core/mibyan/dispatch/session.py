@@ -1,0 +1,191 @@
+"""`Session`: one conversation, and what belongs to it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from mibyan.errors import MibyanError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+
+    from mibyan.dispatch.values import Rendered
+
+    class Cancellable(Protocol):
+        """A running call."""
+
+        def cancel(self, why: str) -> None:
+            """End it; its observers still run."""
+
+
+class Session:
+    """One conversation: its toolsets, its agent-level handlers, its working directories.
+
+    `Runtime.session` makes them; it is also a context manager that closes it.
+    """
+
+    def __init__(
+        self,
+        session_id: str | None = None,
+        *,
+        enabled_toolsets: tuple[str, ...] | None = None,
+        disabled_toolsets: tuple[str, ...] = (),
+        cwd: Path | None = None,
+        continues: str | None = None,
+        platform: str | None = None,
+        handlers: Mapping[str, Callable[..., Any]] | None = None,
+        on_close: Callable[[Session], None] | None = None,
+    ) -> None:
+        self.id: str = session_id or f"session_{uuid.uuid4().hex}"
+        self.enabled_toolsets = enabled_toolsets
+        self.disabled_toolsets = disabled_toolsets
+        #: The id of the session this one continues.
+        self.continues = continues
+        self.platform = platform
+        #: Handlers of agent-level tools: `fn(args, **context)`.
+        self.handlers: Mapping[str, Callable[..., Any]] = dict(handlers or {})
+        #: Grows with each `interrupt()`.
+        self.interrupts = 0
+        #: The unknown toolset names that were complained about in this session.
+        self.warned: set[str] = set()
+        self._scope: Callable[[], frozenset[str]] | None = None
+        self._cwd = cwd
+        self._task_cwds: dict[str, Path] = {}
+        self._on_close = on_close
+        self._lock = threading.Lock()
+        self._started = False
+        self._closed = False
+        self._guards: set[Cancellable] = set()
+        self._cache: dict[str, Rendered] = {}
+
+    def set_scope(self, scope: Callable[[], frozenset[str]]) -> None:
+        """Say what gives the names of its tools (the runtime's part)."""
+        self._scope = scope
+
+    @property
+    def tool_names(self) -> frozenset[str] | None:
+        """The names of the tools that this session may call; `None`: all."""
+        return None if self._scope is None else self._scope()
+
+    def cwd(self, task_id: str | None = None) -> Path:
+        """The working directory of a task: the one that was set, else the session's, else the process's."""
+        with self._lock:
+            found = (self._task_cwds.get(task_id) if task_id is not None else None) or self._cwd
+        return Path(os.getcwd()) if found is None else found  # noqa: PTH109 - resolved at each call, as the process moves
+
+    def set_cwd(self, path: str | os.PathLike[str], task_id: str | None = None) -> None:
+        """Set the working directory of one task, or of the session.
+
+        Raises:
+            MibyanError: It isn't a directory.
+        """
+        folder = Path(path).expanduser()
+        folder = folder if folder.is_absolute() else self.cwd(task_id) / folder
+        if not folder.is_dir():
+            msg = f"{folder} isn't a directory."
+            raise MibyanError(msg, origin="set_cwd", hint="Give the path of a directory that exists.")
+        with self._lock:
+            if task_id is None:
+                self._cwd = folder
+            else:
+                self._task_cwds[task_id] = folder
+
+    def interrupt(self) -> None:
+        """End the calls that are running now; each gets a result of status `cancelled`. Later calls run."""
+        with self._lock:
+            self.interrupts += 1
+            guards = list(self._guards)
+        for guard in guards:
+            guard.cancel("the session was interrupted")
+
+    def close(self) -> None:
+        """End the session: running calls are cancelled, `on_session_end` fires. Closing twice is fine."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self.interrupt()
+        if self._on_close is not None:
+            self._on_close(self)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    @property
+    def started(self) -> bool:
+        """Whether a call was made in it."""
+        return self._started
+
+    def begin(self) -> bool:
+        """Note that a call is about to be made; true for the first one."""
+        if self._started:
+            return False
+        with self._lock:
+            first, self._started = not self._started, True
+        return first
+
+    def cached(self, key: str) -> Rendered | None:
+        """The kept result of an identical call."""
+        return self._cache.get(key)
+
+    def cache(self, key: str, rendered: Rendered, most: int) -> None:
+        """Keep a result; the oldest go first."""
+        with self._lock:
+            while len(self._cache) >= most:
+                del self._cache[next(iter(self._cache))]
+            self._cache[key] = rendered
+
+    def attend(self, guard: Cancellable) -> None:
+        """Let `interrupt` reach this call."""
+        with self._lock:
+            self._guards.add(guard)
+
+    def leave(self, guard: Cancellable) -> None:
+        """The call is over."""
+        with self._lock:
+            self._guards.discard(guard)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Session {self.id!r}>"
+
+
+def read_toolsets(value: Iterable[str] | None, what: str) -> tuple[str, ...] | None:
+    """A list of toolset names as given by a caller.
+
+    Raises:
+        TypeError: A bare string (it would be read letter by letter), or not a list of names.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        msg = f"{what} takes a list of toolset names, not one text; write [{value!r}]."
+        raise TypeError(msg)
+    names = tuple(value)
+    for name in names:
+        if not isinstance(name, str):
+            msg = f"{what} takes names, not {type(name).__name__}."
+            raise TypeError(msg)
+    return names

@@ -1,0 +1,109 @@
+"""A handler's value as a result: text, JSON or content parts; never an exception (dispatch.C6)."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+from mibyan.schema.jsontext import JSONProblem, parse_strict, to_data, to_json
+from mibyan.text import replace_surrogates
+from mibyan.tools.results import ToolResult
+
+_IMAGES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"BM", "image/bmp"),
+)
+
+
+@dataclass(slots=True)
+class Rendered:
+    """A value on its way to the model."""
+
+    text: str
+    #: Whether `text` is JSON that Mibyan wrote.
+    is_json: bool = False
+    content: tuple[dict[str, Any], ...] | None = None
+
+
+def render(value: Any) -> Rendered:
+    """The form of any value: text as it is, bytes and images as content parts, the rest as JSON."""
+    if type(value) is str:
+        return Rendered(replace_surrogates(value))
+    if isinstance(value, str):
+        return Rendered(replace_surrogates(str.__str__(value)))
+    if isinstance(value, ToolResult):
+        return Rendered(value.text, content=value.content)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return _parts([binary_part(bytes(value))])
+    if isinstance(value, dict) and value.get("_multimodal") is True and isinstance(value.get("content"), list | tuple):
+        return _parts([_part(item) for item in value["content"]])
+    image = _image_bytes(value)
+    if image is not None:
+        return _parts([binary_part(image)])
+    return Rendered(to_json(value), is_json=True)
+
+
+def binary_part(data: bytes) -> dict[str, Any]:
+    """Bytes as a content part of MCP's form: an image where they are one, else an embedded resource."""
+    text = base64.b64encode(data).decode("ascii")
+    kind = next((kind for magic, kind in _IMAGES if data.startswith(magic)), None)
+    if kind is None and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        kind = "image/webp"
+    if kind is not None:
+        return {"type": "image", "data": text, "mimeType": kind}
+    return {"type": "resource", "resource": {"uri": "data:", "mimeType": "application/octet-stream", "blob": text}}
+
+
+def _part(item: Any) -> dict[str, Any]:
+    if isinstance(item, bytes | bytearray | memoryview):
+        return binary_part(bytes(item))
+    if isinstance(item, str):
+        return {"type": "text", "text": replace_surrogates(item)}
+    data = to_data(item)
+    return data if isinstance(data, dict) else {"type": "text", "text": to_json(data)}
+
+
+def _parts(parts: list[dict[str, Any]]) -> Rendered:
+    return Rendered(to_json({"content": parts}), is_json=True, content=tuple(parts))
+
+
+def _image_bytes(value: Any) -> bytes | None:
+    """A Pillow image as PNG, without importing Pillow."""
+    if not type(value).__module__.startswith("PIL."):
+        return None
+    import io
+
+    buffer = io.BytesIO()
+    try:
+        value.save(buffer, format="PNG")
+    except Exception:
+        return None
+    return buffer.getvalue()
+
+
+def data_of(text: str) -> Any:
+    """The value of a text that is JSON of an object or array; `None` where it isn't."""
+    stripped = text.lstrip()[:1]
+    if stripped not in {"{", "["}:
+        return None
+    try:
+        return parse_strict(text)
+    except (JSONProblem, RecursionError):
+        return None
+
+
+def error_of(text: str) -> tuple[str, str | None] | None:
+    """The `error` (and `error_type`) that a handler's answer carries: a JSON object whose `error` is there and true."""
+    # The answer of a tool that worked costs one search of its beginning.
+    if not text.lstrip()[:1] == "{" or '"error"' not in text:
+        return None
+    data = data_of(text)
+    if not isinstance(data, dict) or not data.get("error"):
+        return None
+    error = data["error"]
+    kind = data.get("error_type")
+    return error if isinstance(error, str) else to_json(error), kind if isinstance(kind, str) else None

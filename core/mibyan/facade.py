@@ -1,0 +1,203 @@
+"""The seeds' module-level API: `mibyan.registry`, `get_tool_definitions`, `handle_function_call`, over one runtime.
+
+Outside of plugins that is the default runtime, made on first use. While a plugin loads or runs it is the plugin's
+runtime, and what is registered belongs to the plugin. Code that can't be attributed (a plugin's own thread, a script)
+may take free names and remove what it took that way, nothing else: host rights come only from a `Runtime` that the host
+made (registry.R6).
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from mibyan.runtime import Runtime
+from mibyan.tools.current import CURRENT
+from mibyan.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from mibyan.tools.entry import ToolEntry
+    from mibyan.tools.function import ToolFunction
+    from mibyan.tools.owner import Owner
+    from mibyan.tools.store import RegistryStore
+
+
+class _Default:
+    """The default runtime of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._runtime: Runtime | None = None
+
+    def get(self) -> Runtime:
+        """The runtime; a new one when the last was closed."""
+        with self._lock:
+            if self._runtime is None or self._runtime.closed:
+                from mibyan.paths import find_project, mibyan_home
+
+                self._runtime = Runtime(project=find_project(_cwd(), mibyan_home()))
+            return self._runtime
+
+
+def _cwd() -> Path:
+    from pathlib import Path
+
+    return Path.cwd()
+
+
+_DEFAULT = _Default()
+
+
+def _runtime() -> Runtime:
+    """The runtime that is meant here."""
+    current = CURRENT.get()
+    if current is not None and current.store.parts is not None:
+        return current.store.parts.runtime  # type: ignore[no-any-return]
+    return _DEFAULT.get()
+
+
+class FacadeRegistry(ToolRegistry):
+    """The registry of the runtime, and with the owner, that is meant where it is used."""
+
+    def __init__(self) -> None:  # It holds nothing of its own.
+        pass
+
+    @property
+    def _store(self) -> RegistryStore:  # type: ignore[override]
+        current = CURRENT.get()
+        if current is not None:
+            return current.store
+        parts = _DEFAULT.get()._parts
+        parts.load()
+        return parts.store
+
+    @property
+    def _owner(self) -> Owner:  # type: ignore[override]
+        current = CURRENT.get()
+        if current is not None:
+            return current.owner
+        return _DEFAULT.get()._parts.nobody
+
+    def register(self, *args: Any, **kwargs: Any) -> ToolEntry | None:
+        """Register a tool for whoever runs here; see `ToolRegistry.register`."""
+        _record("register", args, kwargs)
+        return super().register(*args, **kwargs)
+
+    def add(self, tool_function: ToolFunction[..., Any], *, override: bool = False) -> ToolEntry | None:
+        """Register what `@mibyan.tool` made; see `ToolRegistry.add`."""
+        _record("add", (tool_function,), {"override": override})
+        return super().add(tool_function, override=override)
+
+    def deregister(self, name: str) -> bool:
+        """Take a tool away; see `ToolRegistry.deregister`."""
+        _record("deregister", (name,), {})
+        return super().deregister(name)
+
+    def register_toolset_alias(self, alias: str, toolset: str) -> bool:
+        """Let `alias` mean `toolset`; see `ToolRegistry.register_toolset_alias`."""
+        _record("register_toolset_alias", (alias, toolset), {})
+        return super().register_toolset_alias(alias, toolset)
+
+
+def _record(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """What a pip module asks at its import is asked again, in its name, of each further runtime of this process."""
+    current = CURRENT.get()
+    if current is not None and current.record is not None:
+        current.record(method, args, kwargs)
+
+
+class FacadeRuntime(Runtime):
+    """The runtime that `get_runtime` gives: the same parts, without the host's rights over the registry."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.__dict__ = runtime.__dict__
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """The registry, with the rights of whoever uses it."""
+        self._parts.load()
+        return registry
+
+
+#: The seeds' `registry`.
+registry = FacadeRegistry()
+
+
+def get_runtime() -> Runtime:
+    """The runtime that is meant here: a plugin's own while it loads or runs, else the default one, made on first use.
+
+    Its `registry` has the rights of whoever uses it; a host that wants its own makes a `Runtime`.
+    """
+    return FacadeRuntime(_runtime())
+
+
+def get_tool_definitions(
+    enabled_toolsets: Iterable[str] | None = None,
+    disabled_toolsets: Iterable[str] | None = None,
+    quiet_mode: bool = False,  # noqa: FBT001, FBT002 - seed 000's signature
+) -> list[dict[str, Any]]:
+    """The definitions that a model may be shown, in OpenAI's form (seed 000, *Toolset resolution*).
+
+    Args:
+        enabled_toolsets: Names of toolsets; `None`: everything, `[]`: nothing.
+        disabled_toolsets: Names of toolsets that are taken away last.
+        quiet_mode: For the seeds' callers; nothing is ever printed.
+
+    Raises:
+        TypeError: A list isn't a list of names.
+    """
+    del quiet_mode
+    return _runtime().definitions(enabled_toolsets, disabled_toolsets)
+
+
+def handle_function_call(
+    name: str, args: Any = None, task_id: str | None = None, user_task: str | None = None, **kw: Any
+) -> str:
+    """Run a tool call through the pipeline (seed 000, *Dispatch*).
+
+    Args:
+        name: The tool's name.
+        args: A dict, or JSON text of an object.
+        task_id: The task within the conversation.
+        user_task: What the user asked for.
+        **kw: `session_id`, `session`, `tool_call_id`, `timeout`; others reach handlers that accept them.
+
+    Returns:
+        The text for the model; errors are JSON with `error` and `error_type`.
+    """
+    context = {**kw, "task_id": task_id, "user_task": user_task}
+    return _runtime()._parts.inline(name, args, context).text  # type: ignore[no-any-return]
+
+
+def discover_builtin_tools(tools_dir: str | os.PathLike[str] | None = None) -> list[str]:
+    """Import the files of a directory that register tools at top level (seed 000, *Discovery*).
+
+    Args:
+        tools_dir: The directory; `$MIBYAN_HOME/tools` if left out.
+
+    Returns:
+        The names of the modules that were imported; a file that fails is logged and left out.
+
+    Raises:
+        MibyanError: It isn't a directory.
+    """
+    from pathlib import Path
+
+    runtime = _runtime()
+    folder = runtime._parts.home / "tools" if tools_dir is None else Path(tools_dir)
+    return runtime.plugins.load_tools_directory(folder)
+
+
+def discover_plugins() -> list[str]:
+    """Find and load the plugins of the default runtime, if that hasn't happened yet.
+
+    Returns:
+        The ids of those whose tools can be used, sorted.
+    """
+    runtime = _runtime()
+    runtime._parts.load()
+    return sorted(record.id for record in runtime.plugins.records().values() if record.is_usable)

@@ -1,0 +1,289 @@
+"""`HookTable`: which plugin implements which hook, in which order.
+
+pluggy marks and checks the implementations; the order and the guarding are the table's and the pipeline's, because
+an implementation that raises, hangs or answers nonsense must be dealt with alone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mibyan.errors import PluginError
+from mibyan.hooks.names import HOOK_ARGUMENTS
+from mibyan.report import Decision, DecisionLog
+from mibyan.text import suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pluggy import HookImpl, PluginManager
+
+#: Whoever holds implementations: the table only compares owners and reads `id` and `source`.
+HookOwner: TypeAlias = Any
+
+#: Where the sources stand in the order; the host's own implementations come last, so its modifications win.
+_TIERS = {"builtin": 0, "pip": 1, "user": 2, "project": 3, "tools": 4}
+_HOST_TIER = 9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Implementation:
+    """One plugin's implementation of one hook."""
+
+    hook: str
+    owner: HookOwner
+    function: Callable[..., Any]
+    #: The arguments it takes, those with defaults too.
+    names: tuple[str, ...]
+    #: `""`, or pluggy's `wrapper` (a generator) or `hookwrapper` (its older form).
+    wraps: str = ""
+    #: Its failures don't block a call (`on_error: allow` in the manifest).
+    observer: bool = False
+    order: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def label(self) -> str:
+        """How people find it: `pre_tool_call of plugin 'x'`."""
+        who = "the host" if self.owner.kind == "host" else f"plugin {self.owner.id!r}"
+        return f"{self.hook} of {who}"
+
+
+@dataclass(frozen=True, slots=True)
+class HookChain:
+    """The implementations of one hook, in the order in which they run."""
+
+    wrappers: tuple[Implementation, ...] = ()
+    plain: tuple[Implementation, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.wrappers or self.plain)
+
+
+_EMPTY = HookChain()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Announcement:
+    """Hooks that a plugin's manifest names and its code, not imported yet, implements."""
+
+    owner: HookOwner
+    names: frozenset[str]
+    activate: Callable[[], None] = field(compare=False)
+
+
+class HookTable:
+    """The hook implementations of one runtime; reading a chain takes no lock."""
+
+    def __init__(self, log: DecisionLog | None = None) -> None:
+        self._lock = threading.RLock()
+        self._implementations: list[Implementation] = []
+        self._announced: list[_Announcement] = []
+        self._chains: dict[str, HookChain] = {}
+        self._log = DecisionLog() if log is None else log
+        self._serial = 0
+        #: Grows with each change; compiled plans compare it.
+        self.generation = 0
+
+    def register(
+        self,
+        owner: HookOwner,
+        implementations: object,
+        *,
+        rank: int = 0,
+        observer: bool = False,
+        only: Collection[str] | None = None,
+    ) -> tuple[str, ...]:
+        """Add a plugin's implementations; all of them, or none.
+
+        Args:
+            owner: Who they belong to.
+            implementations: A module or object with functions marked by `@mibyan.hookimpl`, or a mapping of hook
+                names to functions (marked or not).
+            rank: The plugin's place among the plugins of its tier.
+            observer: Whether its failures leave calls alone.
+            only: Names to take; `None`: all.
+
+        Returns:
+            The hooks it implements, sorted. Unknown hook names are put into the report with a suggestion.
+
+        Raises:
+            PluginError: A signature doesn't fit the hook's; both are shown.
+        """
+        found = _read(owner, implementations, rank, observer=observer)
+        unknown = sorted({name for name, _ in found if name not in HOOK_ARGUMENTS})
+        made = [make for name, make in found if make is not None and (only is None or name in only)]
+        with self._lock:
+            for implementation in made:
+                self._serial += 1
+                self._implementations.append(_numbered(implementation, self._serial))
+            self._changed()
+        for name in unknown:
+            self._tell_unknown(owner, name)
+        return tuple(sorted({implementation.hook for implementation in made}))
+
+    def announce(
+        self, owner: HookOwner, names: Collection[str], activate: Callable[[], None], *, rank: int = 0, observer: bool = False
+    ) -> None:
+        """Say which hooks a plugin has whose code isn't imported: `activate` is called when one is first needed."""
+        del rank, observer  # The code itself comes through `register`, with both.
+        with self._lock:
+            self._announced.append(_Announcement(owner, frozenset(names), activate))
+            self._changed()
+
+    def remove_owner(self, owner: HookOwner) -> None:
+        """Take everything of `owner` away."""
+        with self._lock:
+            self._implementations = [i for i in self._implementations if i.owner is not owner]
+            self._announced = [a for a in self._announced if a.owner is not owner]
+            self._changed()
+
+    def chain(self, hook: str) -> HookChain:
+        """The implementations of `hook`, in order; plugins that announced it are imported first."""
+        chain = self._chains.get(hook)
+        return self._compile(hook) if chain is None else chain
+
+    def of_owner(self, owner: HookOwner, hook: str) -> tuple[Implementation, ...]:
+        """The implementations of `hook` that belong to `owner`."""
+        with self._lock:
+            return tuple(i for i in self._implementations if i.owner is owner and i.hook == hook)
+
+    def names_of(self, owner: HookOwner) -> tuple[str, ...]:
+        """The hooks that `owner` implements or announces, sorted."""
+        with self._lock:
+            names = {i.hook for i in self._implementations if i.owner is owner}
+            names |= {name for a in self._announced if a.owner is owner for name in a.names}
+        return tuple(sorted(names))
+
+    def _compile(self, hook: str) -> HookChain:
+        self._activate(hook)
+        with self._lock:
+            generation = self.generation
+            mine = sorted((i for i in self._implementations if i.hook == hook), key=lambda i: i.order)
+            chain = HookChain(
+                tuple(i for i in mine if i.wraps), tuple(i for i in mine if not i.wraps)
+            ) if mine else _EMPTY  # fmt: skip
+            if generation == self.generation:
+                self._chains = {**self._chains, hook: chain}
+        return chain
+
+    def _activate(self, hook: str) -> None:
+        with self._lock:
+            due = [a for a in self._announced if hook in a.names]
+            self._announced = [a for a in self._announced if a not in due]
+        for announcement in due:
+            try:
+                announcement.activate()
+            except PluginError:
+                # The loader has put it into the report; the plugin is off like any that can't be imported.
+                continue
+
+    def _changed(self) -> None:
+        self._chains = {}
+        self.generation += 1
+
+    def _tell_unknown(self, owner: HookOwner, name: str) -> None:
+        meant = suggest(name, HOOK_ARGUMENTS)
+        reason = f"plugin {owner.id!r} implements the hook {name!r}, which doesn't exist"
+        reason += f"; did you mean {meant!r}?" if meant else "."
+        self._log.add(Decision("unknown", f"hook:{name}", reason, plugin_id=owner.id, problem=True))
+
+
+def _numbered(implementation: Implementation, serial: int) -> Implementation:
+    from dataclasses import replace
+
+    tier, place, _ = implementation.order
+    return replace(implementation, order=(tier, place, serial))
+
+
+def _read(
+    owner: HookOwner, source: object, rank: int, *, observer: bool
+) -> list[tuple[str, Implementation | None]]:
+    """The implementations in `source` by hook name; `None` for hooks that don't exist."""
+    import pluggy
+
+    manager = _manager()
+    plugin = _Namespace(source) if isinstance(source, Mapping) else source
+    try:
+        manager.register(plugin, name=owner.id)
+    except pluggy.PluginValidationError as error:
+        raise _misfit(owner, source, error) from None
+    found: list[tuple[str, Implementation | None]] = []
+    for caller in manager.get_hookcallers(plugin) or []:
+        for impl in caller.get_hookimpls():
+            if caller.name in HOOK_ARGUMENTS:
+                found.append((caller.name, _implementation(owner, caller.name, impl, rank, observer=observer)))
+            elif not impl.optionalhook:
+                found.append((caller.name, None))
+    return found
+
+
+def _manager() -> PluginManager:
+    import pluggy
+
+    from mibyan.hooks.specs import Specs
+
+    class Manager(pluggy.PluginManager):
+        """Takes functions of a mapping as they are, marked or not."""
+
+        def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
+            if isinstance(plugin, _Namespace):
+                marked = getattr(getattr(plugin, name, None), "mibyan_impl", None)
+                return marked or ({} if name in plugin.functions else None)
+            return super().parse_hookimpl_opts(plugin, name)  # type: ignore[arg-type]
+
+    manager = Manager("mibyan")
+    manager.add_hookspecs(Specs)
+    return manager
+
+
+class _Namespace:
+    """A mapping of hook names to functions, as an object."""
+
+    def __init__(self, functions: Mapping[Any, Any]) -> None:
+        self.functions = dict(functions)
+        for name, function in self.functions.items():
+            setattr(self, name, function)
+
+    def __dir__(self) -> list[str]:
+        return sorted(self.functions)
+
+
+def _implementation(owner: HookOwner, hook: str, impl: HookImpl, rank: int, *, observer: bool) -> Implementation:
+    import inspect
+
+    function = impl.function
+    wraps = "wrapper" if impl.wrapper else "hookwrapper" if impl.hookwrapper else ""
+    if wraps and (inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)):
+        msg = f"the hook wrapper {hook} of plugin {owner.id!r} is async: a wrapper is a plain generator."
+        raise PluginError(msg, plugin_id=owner.id)
+    place = -1 if impl.tryfirst else 1 if impl.trylast else 0
+    tier = _HOST_TIER if owner.kind == "host" else _TIERS.get(owner.source, len(_TIERS))
+    known = HOOK_ARGUMENTS[hook]
+    parameters = inspect.signature(function).parameters.values()
+    # pluggy leaves out parameters with defaults; here they are given too (dispatch.H4).
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    names = known if takes_all else tuple(p.name for p in parameters if p.name in known and p.kind is not p.VAR_POSITIONAL)
+    return Implementation(hook, owner, function, names, wraps, observer, (tier, place * 1_000_000 + rank, 0))
+
+
+def _misfit(owner: HookOwner, source: object, error: Exception) -> PluginError:
+    """Both signatures, one below the other."""
+    import inspect
+
+    text = str(error)
+    lines = [f"plugin {owner.id!r}: a hook implementation doesn't fit its hook."]
+    for hook, arguments in HOOK_ARGUMENTS.items():
+        function = source.get(hook) if isinstance(source, Mapping) else getattr(source, hook, None)
+        if function is not None and (f"'{hook}'" in text or f" {hook}" in text or hook in text):
+            lines.append(f"the hook:           {hook}({', '.join(arguments)})")
+            try:
+                lines.append(f"the implementation: {hook}{inspect.signature(function)}")
+            except (TypeError, ValueError):
+                lines.append(f"the implementation: {text}")
+            break
+    else:
+        lines.append(text)
+    return PluginError("\n".join(lines), plugin_id=owner.id, hint="An implementation may take any subset of the hook's arguments.")

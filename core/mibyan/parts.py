@@ -1,0 +1,314 @@
+"""The parts of a runtime, made in the order in which they need one another."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mibyan.approvals.broker import Approvals
+from mibyan.config.load import LoadedConfig, load_config
+from mibyan.dispatch.call import Call
+from mibyan.dispatch.chains import ChainRunner
+from mibyan.dispatch.dispatcher import Dispatcher, Enforcement
+from mibyan.dispatch.handlers import HandlerSteps
+from mibyan.dispatch.limits import keep_in
+from mibyan.dispatch.pipeline import Pipeline
+from mibyan.dispatch.plans import Plans
+from mibyan.dispatch.redaction import Redactor
+from mibyan.errors import MibyanError
+from mibyan.hooks.table import HookTable
+from mibyan.paths import mibyan_home
+from mibyan.report import DecisionLog
+from mibyan.tools.availability import Availability
+from mibyan.tools.current import CURRENT
+from mibyan.tools.owner import Owner
+from mibyan.tools.store import RegistryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mibyan.dispatch.session import Session
+    from mibyan.plugins.loader import PluginLoader
+    from mibyan.tools.entry import ToolEntry
+    from mibyan.toolsets.definitions import DefinitionBuilder
+    from mibyan.toolsets.resolver import ToolsetResolver
+
+
+class Parts:
+    """Everything a `Runtime` owns; the arguments are the runtime's."""
+
+    def __init__(
+        self,
+        home: str | os.PathLike[str] | None,
+        project: str | os.PathLike[str] | None,
+        config: Mapping[str, Any] | LoadedConfig | None,
+        *,
+        safe_mode: bool,
+        plugins: Sequence[str],
+        no_plugins: Sequence[str],
+    ) -> None:
+        self.home = mibyan_home(home)
+        self.project = _project(project)
+        self.config = _read_config(self.home, self.project, config)
+        self.safe_mode = safe_mode or _is_set("MIBYAN_SAFE_MODE")
+        self._named = (tuple(plugins), tuple(no_plugins))
+        self.log = DecisionLog()
+        self.host = Owner("host", "host")
+        #: Code that can't be attributed: it may take free names, and remove what it took that way.
+        self.nobody = Owner("unattributed", "unattributed")
+        settings = self.config.settings
+        self.store = RegistryStore(last_wins=settings.namespace.collisions == "last_wins", log=self.log)
+        self.hooks = HookTable(self.log)
+        self.approvals = Approvals(settings.approvals.timeout, log=self.log, run_async=self._start_async)
+        self.availability = Availability(
+            settings.availability.ttl, settings.availability.grace, log=self.log,
+            run_async=self._run_async, run_check=self._run_check,
+        )  # fmt: skip
+        self._chains = ChainRunner(lambda: settings.dispatch.hook_timeout, self.log)
+        self.dispatcher = self._make_dispatcher()
+        self._lock = threading.RLock()
+        self._plugins: PluginLoader | None = None
+        self._toolsets: ToolsetResolver | None = None
+        self._definitions: DefinitionBuilder | None = None
+        self._provided: dict[str, Any] = {}
+        self._loaded = False
+        self._closed = False
+        #: The runtime these are the parts of.
+        self.runtime: Any = None
+        self._connect()
+
+    def _make_dispatcher(self) -> Dispatcher:
+        settings = self.config.settings
+        plans = Plans(validate=settings.dispatch.validate, max_result_chars=settings.dispatch.max_result_chars)
+        keep = keep_in(self.home / "cache" / "results")
+        handlers = HandlerSteps(settings, Redactor(self._secret_names), keep, self._plugin_config)
+        pipeline = Pipeline(
+            self.store, self.hooks, self._chains, self.availability, plans, handlers, self.approvals
+        )  # fmt: skip
+        handlers.transform = pipeline.transform
+        self.store.on_change = plans.forget
+        always = self.config.is_written("dispatch.timeout") or self.config.is_written("dispatch.hook_timeout")
+        return Dispatcher(self.store, pipeline, Enforcement(settings.dispatch.timeout, always))
+
+    def _connect(self) -> None:
+        """Hand the registry what stands above it."""
+        self.store.parts = self
+        self.store.dispatcher = self._dispatch
+        self.store.definer = lambda names, quiet: list(self.definitions.build_named(names, quiet=quiet))
+        self.store.prober = self._probe
+
+    # Loading -----------------------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Find and load the plugins, once."""
+        if self._loaded or self._closed:
+            return
+        current = CURRENT.get()
+        if current is not None and current.store is self.store:
+            return  # A plugin asks while it is being loaded.
+        with self._lock:
+            if not self._loaded:
+                self.plugins.load()
+                self._loaded = True
+
+    @property
+    def plugins(self) -> PluginLoader:
+        """The plugins, not loaded yet."""
+        if self._plugins is None:
+            with self._lock:
+                if self._plugins is None:
+                    self._plugins = self._make_loader()
+        return self._plugins
+
+    def _make_loader(self) -> PluginLoader:
+        from mibyan.plugins.loader import LoaderServices, PluginLoader
+
+        also = [*self._named[0], *os.environ.get("MIBYAN_PLUGINS", "").replace(",", " ").split()]
+        return PluginLoader(LoaderServices(
+            store=self.store, hooks=self.hooks, config=self.config, home=self.home, project=self.project, log=self.log,
+            run_async=self._run_async, dispatch_tool=self._dispatch_for, approvals=self.approvals,
+            safe_mode=self.safe_mode, also=tuple(also), no=self._named[1],
+        ))  # fmt: skip
+
+    @property
+    def toolsets(self) -> ToolsetResolver:
+        """The toolsets."""
+        if self._toolsets is None:
+            from mibyan.toolsets.resolver import ToolsetResolver
+
+            self._toolsets = ToolsetResolver(
+                lambda: self.store.snapshot, self.config.settings, lambda: self.store.declared_toolsets, self.log
+            )
+        return self._toolsets
+
+    @property
+    def definitions(self) -> DefinitionBuilder:
+        """The definitions."""
+        if self._definitions is None:
+            from mibyan.toolsets.definitions import DefinitionBuilder
+
+            self._definitions = DefinitionBuilder(
+                self.toolsets, lambda: self.store.snapshot, self.availability, self.log,
+                patch=self._patch, patch_token=lambda: self.hooks.generation,
+            )  # fmt: skip
+        return self._definitions
+
+    def provided(self, name: str) -> Any:
+        """What a plugin offers under `name`, made on first use.
+
+        Raises:
+            MibyanError: No plugin provides it.
+        """
+        with self._lock:
+            if name not in self._provided:
+                factory = self.plugins.provided.get(name)
+                if factory is None:
+                    msg = f"No plugin provides {name!r}."
+                    raise MibyanError(msg, hint=f"Enable the plugin that does: `mibyan plugins enable {name}`.")
+                self._provided[name] = factory()
+            return self._provided[name]
+
+    # Sessions ----------------------------------------------------------------------------------------------------
+
+    def scope(self, session: Session) -> frozenset[str]:
+        """The names of the tools that a session may see."""
+        selection = self.toolsets.select(
+            session.enabled_toolsets, session.disabled_toolsets, platform=session.platform
+        )  # fmt: skip
+        if selection.unknown:
+            self.toolsets.warn(selection, session.warned)
+        return selection.names
+
+    def session_ended(self, session: Session) -> None:
+        """`on_session_end`, for a session in which a call was made."""
+        if session.started:
+            values = {"session_id": session.id, "platform": session.platform}
+            self._observe("on_session_end", values)
+
+    # What the parts ask of one another ---------------------------------------------------------------------------
+
+    def _observe(self, hook: str, values: Mapping[str, Any]) -> None:
+        chain = self.hooks.chain(hook)
+        if chain:
+            self.dispatcher.run_steps(self._chains.run_observers(chain, _nowhere, lambda _: dict(values)))
+
+    def _patch(self, definitions: Mapping[str, Any], names: frozenset[str]) -> Mapping[str, Any]:
+        """What the plugins' `mibyan_patch_definitions` say, the later plugin last."""
+        chain = self.hooks.chain("mibyan_patch_definitions")
+        merged: dict[str, dict[str, Any]] = {}
+
+        def take(implementation: Any, answer: Any) -> None:
+            del implementation
+            for tool, changes in {} if answer is None else dict(answer).items():
+                merged.setdefault(tool, {}).update(changes)
+
+        if chain:
+            values = {"definitions": definitions, "names": names}
+            self.dispatcher.run_steps(self._chains.run(chain, _nowhere, lambda _: values, take, self._chains.complain))
+        return merged
+
+    def _dispatch(self, name: str, args: Any, context: dict[str, Any]) -> str:
+        """`registry.dispatch`: context keys that the pipeline knows count, the others reach handlers that accept them."""
+        return self.inline(name, args, context).text
+
+    def _dispatch_for(self, name: str, args: Any, owner: Owner) -> str:
+        """`ctx.dispatch_tool`: a plugin's call through the pipeline."""
+        del owner
+        return self.inline(name, args, {}).text
+
+    def inline(self, name: str, args: Any, context: Mapping[str, Any]) -> Any:
+        """A call with its context as keywords."""
+        known = {key: context[key] for key in ("session", "task_id", "tool_call_id", "user_task", "timeout") if key in context}
+        if "session" not in known and isinstance(context.get("session_id"), str):
+            known["session"] = self.runtime.open_session(context["session_id"])
+        extra = {key: value for key, value in context.items() if key not in known and key != "session_id"}
+        call: Call = self.runtime.make_call(name, args, **known)
+        call.extra = extra
+        return self.dispatcher.inline(call)
+
+    def _probe(self, entry: ToolEntry) -> tuple[bool, str | None]:
+        verdict = self.availability.verdict(entry)
+        return verdict.available, verdict.reason
+
+    def _run_check(self, entry: ToolEntry) -> Any:
+        """A check, in the name of the tool's owner."""
+        from mibyan.dispatch.perform import current_of
+
+        token = CURRENT.set(current_of(self.store, entry.owner))
+        try:
+            return entry.check_fn() if entry.check_fn is not None else True
+        finally:
+            CURRENT.reset(token)
+
+    def _run_async(self, awaitable: Any) -> Any:
+        return self.dispatcher.run_async(awaitable)
+
+    def _start_async(self, awaitable: Any) -> None:
+        self.dispatcher.start_async(awaitable)
+
+    def _plugin_config(self, plugin_id: str | None) -> Mapping[str, Any]:
+        entry = None if plugin_id is None else self.config.settings.plugins.entries.get(plugin_id)
+        return {} if entry is None else entry.config
+
+    def _secret_names(self) -> frozenset[str]:
+        """The variables whose values are secret: those that tools need, and those that the configuration names."""
+        snapshot = self.store.snapshot
+        kept = getattr(self, "_secret_names_kept", None)
+        if kept is None or kept[0] is not snapshot:
+            names = {env for entry in snapshot.entries.values() for env in (*entry.requires_env, *entry.requires.env)}
+            kept = self._secret_names_kept = (snapshot, frozenset(names | _configured_secrets(self.config)))
+        return kept[1]  # type: ignore[no-any-return]
+
+    # The end -----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End everything that runs."""
+        self._closed = True
+        self.approvals.close()
+        plugins = self._plugins
+        if plugins is not None:
+            plugins.close()
+        self.dispatcher.close()
+
+
+def _nowhere(step: str, **facts: Any) -> None:
+    """The trace of steps that belong to no call."""
+    del step, facts
+
+
+def _project(project: str | os.PathLike[str] | None) -> Path | None:
+    if project is None:
+        return None
+    folder = Path(os.path.abspath(Path(project).expanduser()))  # noqa: PTH100 - links stay as they are written
+    if not folder.is_dir():
+        msg = f"The project {folder} isn't a directory."
+        raise MibyanError(msg, hint="Give the folder that holds `.mibyan`.")
+    return folder
+
+
+def _read_config(home: Path, project: Path | None, config: Mapping[str, Any] | LoadedConfig | None) -> LoadedConfig:
+    if isinstance(config, LoadedConfig):
+        return config
+    return load_config(home, project, overrides=config)
+
+
+def _is_set(name: str) -> bool:
+    return os.environ.get(name, "").strip().lower() not in {"", "0", "false", "no", "off"}
+
+
+def _configured_secrets(config: LoadedConfig) -> set[str]:
+    """The variables that configuration keys ending in `_env` name."""
+    found: set[str] = set()
+
+    def visit(value: Any) -> None:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                if isinstance(key, str) and key.endswith("_env") and isinstance(item, str):
+                    found.add(item)
+                visit(item)
+
+    visit(config.settings.to_data())
+    return found
+

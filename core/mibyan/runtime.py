@@ -1,0 +1,437 @@
+"""`Runtime`: the one place where the parts are put together."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Self
+
+from mibyan.dispatch.call import Call
+from mibyan.dispatch.session import Session, read_toolsets
+from mibyan.errors import MibyanError
+from mibyan.parts import Parts
+from mibyan.tools.registry import ToolRegistry
+from mibyan.tools.results import ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import TracebackType
+
+    from mibyan.approvals.broker import Approvals
+    from mibyan.config.load import LoadedConfig
+    from mibyan.config.settings import Settings
+    from mibyan.hooks.table import HookTable
+    from mibyan.plugins.loader import PluginLoader
+    from mibyan.report import Report
+    from mibyan.tools.availability import Availability
+    from mibyan.toolsets.resolver import ToolsetResolver
+
+
+class Runtime:
+    """A tools runtime: what a host asks *which tools may the model see?* and *run this call*.
+
+    It owns everything that lives with it: configuration, registry, plugins, approvals, threads, loops, sessions. Two
+    runtimes in one process share nothing. Plugins are found and loaded when they are first needed. It is a context
+    manager, also an async one, that closes it.
+
+    Args:
+        home: The profile's folder; `$MIBYAN_HOME`, else `~/.mibyan`.
+        project: The folder that holds `.mibyan`; `None`: there is no project.
+        config: Keys of config.yaml that count before the file's, as nested dicts.
+        safe_mode: Whether only built-in plugins are loaded (also `MIBYAN_SAFE_MODE=1`).
+        plugins: Ids to load beside those that are on, as with `--plugin`.
+        no_plugins: Ids not to load, as with `--no-plugin`.
+
+    Raises:
+        ConfigError: config.yaml can't be used; the message lists every problem with its line.
+    """
+
+    def __init__(
+        self,
+        home: str | os.PathLike[str] | None = None,
+        project: str | os.PathLike[str] | None = None,
+        config: Mapping[str, Any] | LoadedConfig | None = None,
+        safe_mode: bool = False,  # noqa: FBT001, FBT002 - the published signature
+        *,
+        plugins: Sequence[str] = (),
+        no_plugins: Sequence[str] = (),
+    ) -> None:
+        self._parts = Parts(home, project, config, safe_mode=safe_mode, plugins=plugins, no_plugins=no_plugins)
+        self._parts.runtime = self
+        self._host = ToolRegistry._bound(self._parts.store, self._parts.host)
+        self._lock = threading.RLock()
+        self._sessions: dict[str, Session] = {}
+        self._default: Session | None = None
+        self._closed = False
+
+    # The parts ---------------------------------------------------------------------------------------------------
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """The registry with the host's rights; the first use loads the plugins."""
+        self._parts.load()
+        return self._host
+
+    @property
+    def plugins(self) -> PluginLoader:
+        """The plugins: what was found, and what became of it."""
+        return self._parts.plugins
+
+    @property
+    def toolsets(self) -> ToolsetResolver:
+        """The toolsets: names, members, reasons; the first use loads the plugins."""
+        self._parts.load()
+        return self._parts.toolsets
+
+    @property
+    def approvals(self) -> Approvals:
+        """The approvals: a host sets its channel here."""
+        return self._parts.approvals
+
+    @property
+    def config(self) -> Settings:
+        """The configuration, read-only."""
+        return self._parts.config.settings
+
+    @property
+    def loaded_config(self) -> LoadedConfig:
+        """The configuration with the place of each key."""
+        return self._parts.config
+
+    @property
+    def hooks(self) -> HookTable:
+        """The hook implementations; the host adds its own with `add_hook`."""
+        return self._parts.hooks
+
+    @property
+    def availability(self) -> Availability:
+        """The tools' checks; `availability.invalidate()` forgets their verdicts."""
+        return self._parts.availability
+
+    @property
+    def mcp(self) -> Any:
+        """The MCP client that the plugin `mcp` provides.
+
+        Raises:
+            MibyanError: No plugin provides it.
+        """
+        return self.provided("mcp")
+
+    def provided(self, name: str) -> Any:
+        """What a plugin offers under `name` with `ctx.provide(name, factory)`, made on first use.
+
+        Raises:
+            MibyanError: No plugin provides it.
+        """
+        self._parts.load()
+        return self._parts.provided(name)
+
+    def add_hook(self, name: str, function: Callable[..., Any]) -> None:
+        """Add a hook implementation of the host's own.
+
+        Raises:
+            PluginError: Its signature doesn't fit the hook's.
+            MibyanError: There is no hook of that name.
+        """
+        from mibyan.hooks.names import HOOK_ARGUMENTS
+        from mibyan.text import suggest
+
+        if name not in HOOK_ARGUMENTS:
+            meant = suggest(name, HOOK_ARGUMENTS)
+            msg = f"There is no hook {name!r}" + (f"; did you mean {meant!r}?" if meant else ".")
+            raise MibyanError(msg, hint=f"The hooks are: {', '.join(sorted(HOOK_ARGUMENTS))}.")
+        self._parts.hooks.register(self._parts.host, {name: function})
+
+    # Which tools may the model see? ------------------------------------------------------------------------------
+
+    def definitions(
+        self,
+        enabled_toolsets: Iterable[str] | None = None,
+        disabled_toolsets: Iterable[str] | None = None,
+        *,
+        session: Session | str | None = None,
+        format: str = "openai",  # noqa: A002 - the published name
+    ) -> list[dict[str, Any]]:
+        """The definitions of the tools that may be shown now, sorted by name.
+
+        Args:
+            enabled_toolsets: Names of toolsets; `None`: everything, `[]`: nothing.
+            disabled_toolsets: Names of toolsets that are taken away last: deny wins.
+            session: Its toolsets count where these two are `None`.
+            format: `openai`, `openai-responses`, `anthropic`, `gemini` or `mcp`.
+
+        Returns:
+            A fresh list of read-only dicts.
+
+        Raises:
+            TypeError: A list isn't a list of names.
+            ValueError: The format isn't known.
+        """
+        self._parts.load()
+        own = self._session(session) if session is not None else None
+        if own is not None and enabled_toolsets is None and disabled_toolsets is None:
+            enabled_toolsets, disabled_toolsets = own.enabled_toolsets, own.disabled_toolsets
+        return list(self._parts.definitions.build(
+            enabled_toolsets, disabled_toolsets, platform=own.platform if own else None, format=format,
+            warned=own.warned if own else None,
+        ))  # fmt: skip
+
+    # Run this call -----------------------------------------------------------------------------------------------
+
+    def call(
+        self,
+        name: str,
+        args: Any = None,
+        *,
+        session: Session | str | None = None,
+        task_id: str | None = None,
+        tool_call_id: str | None = None,
+        user_task: str | None = None,
+        timeout: float | None = None,
+    ) -> str:
+        """Run a tool call; the text that the model gets.
+
+        Args:
+            name: The tool's name or alias.
+            args: A dict, or JSON text of an object.
+            session: The conversation, or its id; the runtime's default session if left out.
+            task_id: The task within the conversation.
+            tool_call_id: The model's id of the call.
+            user_task: What the user asked for.
+            timeout: Seconds after which the call is answered without the tool.
+
+        Returns:
+            The handler's text, or JSON text; errors are JSON with `error` and `error_type`.
+
+        Raises:
+            TypeError: An argument other than `args` has the wrong type.
+            KeyboardInterrupt: It came meanwhile.
+        """
+        call = self.make_call(name, args, session, task_id, tool_call_id, user_task, timeout)
+        return self._parts.dispatcher.inline(call).text
+
+    def execute(
+        self, call: ToolCall, session: Session | str | None = None, *, task_id: str | None = None,
+        user_task: str | None = None, timeout: float | None = None,
+    ) -> ToolResult:  # fmt: skip
+        """Like `call`, structured."""
+        return self._parts.dispatcher.inline(self._structured(call, session, task_id, user_task, timeout))
+
+    async def acall(
+        self,
+        name: str,
+        args: Any = None,
+        *,
+        session: Session | str | None = None,
+        task_id: str | None = None,
+        tool_call_id: str | None = None,
+        user_task: str | None = None,
+        timeout: float | None = None,
+    ) -> str:
+        """Like `call`, without holding the running loop.
+
+        An async handler runs on this loop, a sync one on the runtime's threads; both end at the deadline.
+
+        Raises:
+            asyncio.CancelledError: The awaiting task was cancelled; the observers have seen it.
+        """
+        call = self.make_call(name, args, session, task_id, tool_call_id, user_task, timeout)
+        return (await self._parts.dispatcher.awaited(call)).text
+
+    async def aexecute(
+        self, call: ToolCall, session: Session | str | None = None, *, task_id: str | None = None,
+        user_task: str | None = None, timeout: float | None = None,
+    ) -> ToolResult:  # fmt: skip
+        """Like `acall`, structured."""
+        return await self._parts.dispatcher.awaited(self._structured(call, session, task_id, user_task, timeout))
+
+    def execute_guarded(
+        self, call: ToolCall, session: Session | str | None = None, *, task_id: str | None = None,
+        user_task: str | None = None, timeout: float | None = None,
+    ) -> ToolResult:  # fmt: skip
+        """Like `execute`, on the runtime's threads whatever is configured: what a front that faces people uses."""
+        return self._parts.dispatcher.guarded(self._structured(call, session, task_id, user_task, timeout))
+
+    def _structured(
+        self, call: ToolCall, session: Session | str | None, task_id: str | None, user_task: str | None,
+        timeout: float | None,
+    ) -> Call:  # fmt: skip
+        if not isinstance(call, ToolCall):
+            msg = f"execute takes a ToolCall, not {type(call).__name__}."
+            raise TypeError(msg)
+        made = self.make_call(call.name, call.arguments, session, task_id, call.id, user_task, timeout)
+        made.structured = True
+        return made
+
+    def make_call(
+        self, name: str, args: Any, session: Session | str | None = None, task_id: str | None = None,
+        tool_call_id: str | None = None, user_task: str | None = None, timeout: float | None = None,
+    ) -> Call:  # fmt: skip
+        """A call ready for the pipeline, for fronts; see `call` for the arguments and errors."""
+        if not self._closed:
+            self._parts.load()
+        for what, value in (("task_id", task_id), ("tool_call_id", tool_call_id), ("user_task", user_task)):
+            if value is not None and not isinstance(value, str):
+                msg = f"{what} must be text or None, not {type(value).__name__}."
+                raise TypeError(msg)
+        own = self._session(session)
+        return Call(name, args, own, tool_call_id, task_id, user_task, _seconds(timeout))
+
+    # Sessions ----------------------------------------------------------------------------------------------------
+
+    def session(
+        self,
+        session_id: str | None = None,
+        enabled_toolsets: Iterable[str] | None = None,
+        disabled_toolsets: Iterable[str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        continues: Session | str | None = None,
+        platform: str | None = None,
+        handlers: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> Session:
+        """Begin a conversation.
+
+        Args:
+            session_id: Its id; one is made if left out.
+            enabled_toolsets: Names of toolsets; `None`: those of the platform, else everything.
+            disabled_toolsets: Names of toolsets that are taken away last.
+            cwd: Its working directory; the process's if left out.
+            continues: The session, or its id, that this one continues.
+            platform: `cli`, `telegram`, ...: decides the toolsets where `enabled_toolsets` is `None`.
+            handlers: Handlers of agent-level tools by name: `fn(args, **context)`.
+
+        Raises:
+            MibyanError: A session with that id is open, or the runtime is closed.
+            TypeError: An argument has the wrong type.
+        """
+        enabled = read_toolsets(enabled_toolsets, "enabled_toolsets")
+        disabled = read_toolsets(disabled_toolsets, "disabled_toolsets") or ()
+        made = Session(
+            _text(session_id, "session_id"), enabled_toolsets=enabled, disabled_toolsets=disabled,
+            continues=continues.id if isinstance(continues, Session) else _text(continues, "continues"),
+            platform=_text(platform, "platform"), handlers=_handlers(handlers), on_close=self._end_session,
+        )  # fmt: skip
+        made.set_scope(lambda: self._parts.scope(made))
+        if cwd is not None:
+            made.set_cwd(cwd)
+        with self._lock:
+            if self._closed:
+                msg = "The runtime is closed."
+                raise MibyanError(msg, hint="Make a new Runtime.")
+            if made.id in self._sessions:
+                msg = f"A session with the id {made.id!r} is open."
+                raise MibyanError(msg, hint="Close it first, or leave the id out.")
+            self._sessions[made.id] = made
+        return made
+
+    def _session(self, session: Session | str | None) -> Session:
+        if isinstance(session, Session):
+            return session
+        if session is None:
+            return self._default_session()
+        if not isinstance(session, str):
+            msg = f"session must be a Session, its id or None, not {type(session).__name__}."
+            raise TypeError(msg)
+        with self._lock:
+            found = self._sessions.get(session)
+        if found is None:
+            msg = f"No open session has the id {session!r}."
+            raise MibyanError(msg, hint="Begin one with runtime.session().")
+        return found
+
+    def open_session(self, session_id: str) -> Session:
+        """The open session of that id; a new one where there is none (seed 000's `session_id` keyword)."""
+        with self._lock:
+            found = self._sessions.get(session_id)
+        return found or self.session(session_id)
+
+    def _default_session(self) -> Session:
+        default = self._default
+        if default is None:
+            with self._lock:
+                if self._default is None:
+                    made = Session("default", on_close=self._end_session)
+                    made.set_scope(lambda: self._parts.scope(made))
+                    self._default = made
+                default = self._default
+        return default
+
+    def _end_session(self, session: Session) -> None:
+        with self._lock:
+            self._sessions.pop(session.id, None)
+            if self._default is session:
+                self._default = None
+        self._parts.session_ended(session)
+
+    # What was decided, and the end -------------------------------------------------------------------------------
+
+    def report(self) -> Report:
+        """Every decision so far: `.decisions`, `.problems`, `.to_dict()`."""
+        self._parts.load()
+        return self._parts.log.report()
+
+    def close(self) -> None:
+        """End sessions, plugins, running calls, threads and loops. Closing twice is fine; afterwards a call gets an error."""
+        with self._lock:
+            if self._closed:
+                return
+            sessions = [*self._sessions.values(), *([self._default] if self._default else [])]
+        for session in sessions:
+            session.close()
+        with self._lock:
+            self._closed = True
+        self._parts.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self.close)
+
+    def __repr__(self) -> str:
+        return f"<Runtime home={str(self._parts.home)!r}{' closed' if self._closed else ''}>"
+
+
+def _seconds(timeout: float | None) -> float | None:
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        msg = f"timeout must be seconds or None, not {type(timeout).__name__}."
+        raise TypeError(msg)
+    if not 0 < timeout < float("inf"):
+        msg = f"timeout must be more than 0 seconds, not {timeout!r}."
+        raise ValueError(msg)
+    return float(timeout)
+
+
+def _text(value: Any, what: str) -> str | None:
+    if value is not None and (not isinstance(value, str) or not value):
+        msg = f"{what} must be a non-empty text or None, not {value!r}."
+        raise TypeError(msg)
+    return value
+
+
+def _handlers(handlers: Mapping[str, Callable[..., Any]] | None) -> Mapping[str, Callable[..., Any]]:
+    for name, handler in (handlers or {}).items():
+        if not callable(handler):
+            msg = f"handlers: the handler of {name!r} must be callable, not {type(handler).__name__}."
+            raise TypeError(msg)
+    return handlers or {}
+
