@@ -99,7 +99,15 @@ def read_text(path: Path, *, limit: int | None = None) -> str:
     Raises:
         MibyanError: As `read_bytes`, or it isn't UTF-8 (the message has the line).
     """
-    content = read_bytes(path, limit=limit)
+    return decode_text(read_bytes(path, limit=limit), path)
+
+
+def decode_text(content: bytes, path: Path) -> str:
+    """The text of a UTF-8 file's content; a byte order mark at its start is dropped.
+
+    Raises:
+        MibyanError: It isn't UTF-8 (the message has the line).
+    """
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

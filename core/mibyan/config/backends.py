@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Literal
 
-    from mibyan.config.kinds import EnvName, LooseText, Port, Positive, Seconds, Text
+    from mibyan.config.kinds import EnvName, LooseText, OptionText, Port, Positive, Seconds, Text
 
 
 class DockerSettings(Section):
@@ -35,7 +35,7 @@ class SshSettings(Section):
     port: Port = key(22, "Port.")
     user: Text | None = key(None, "User to log in as; null: as ssh_config says.")
     identity_file: Text | None = key(None, "Private key; relative to the folder of config.yaml.")
-    options: Mapping[str, LooseText] = mapping({}, "Further options, as for ssh -o: {StrictHostKeyChecking: yes}.")
+    options: Mapping[str, OptionText] = mapping({}, "Further options, as for ssh -o: {StrictHostKeyChecking: yes}.")
 
 
 class SingularitySettings(Section):

@@ -5,6 +5,7 @@ Every kind is exact: text isn't a number, a number isn't text, and `true` isn't 
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, TypeAlias
 
 #: Seconds in a year; no waiting time is longer.
@@ -71,27 +72,66 @@ class Matching:
 
     Args:
         pattern: A regular expression.
-        what: What such text is called.
+        what: What such text is called; the message says it.
     """
 
     def __init__(self, pattern: str, what: str) -> None:
-        self._pattern = pattern
+        self._pattern = re.compile(pattern)
         self._what = what
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        return {**handler(source), "pattern": self._pattern, "metadata": {"what": self._what}}
-
-
-class Loose:
-    """Text that people write as a number or a boolean: `port: 22`, `StrictHostKeyChecking: no`."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         from pydantic_core import core_schema
 
-        return core_schema.no_info_before_validator_function(_as_text, handler(source))
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
 
     def __get_pydantic_json_schema__(self, source: Any, handler: Any) -> Any:
-        return {**handler(source), "type": ["string", "number", "boolean"]}
+        return {**handler(source), "pattern": self._pattern.pattern}
+
+    def _check(self, value: str) -> str:
+        """`value`, if it matches."""
+        from pydantic_core import PydanticCustomError
+
+        if self._pattern.search(value):
+            return value
+        raise PydanticCustomError("no_match", "{what}", {"what": self._what})
+
+
+class Loose:
+    """Text that people write as a whole number, `user: 1000`, or as YAML's boolean, `StrictHostKeyChecking: no`.
+
+    Args:
+        booleans: Whether a boolean is taken for the word yes or no.
+    """
+
+    def __init__(self, *, booleans: bool = False) -> None:
+        self._booleans = booleans
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(self._as_text, handler(source))
+
+    def __get_pydantic_json_schema__(self, source: Any, handler: Any) -> Any:
+        return {**handler(source), "type": ["string", "integer", *["boolean"] * self._booleans]}
+
+    def _as_text(self, value: Any) -> Any:
+        """Text for a number or a boolean, else `value`."""
+        if isinstance(value, bool):
+            return {True: "yes", False: "no"}[value] if self._booleans else value
+        # A fraction isn't taken: 3.10 has become 3.1 already.
+        return str(value) if isinstance(value, int) else value
+
+
+class OffIsNothing:
+    """A section that can be left out: `off` leaves it out too."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(_off_nothing, handler(source))
+
+    def __get_pydantic_json_schema__(self, source: Any, handler: Any) -> Any:
+        return {"anyOf": [handler(source), {"const": False}]}
 
 
 def _whole(value: float) -> float:
@@ -109,11 +149,9 @@ def _off_word(value: Any) -> Any:
     return "off" if value is False else value
 
 
-def _as_text(value: Any) -> Any:
-    """Text for a boolean or a number, else `value`."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value) if isinstance(value, int | float) else value
+def _off_nothing(value: Any) -> Any:
+    """Nothing for false, else `value`."""
+    return None if value is False else value
 
 
 #: Text of at least one character, without NUL.
@@ -132,8 +170,10 @@ SecondsOrNone: TypeAlias = Annotated[float, Bounds(at_least=0, at_most=YEAR)]
 Count: TypeAlias = Annotated[int, Bounds(at_least=1)]
 #: A whole number, 0 or more.
 CountOrNone: TypeAlias = Annotated[int, Bounds(at_least=0)]
-#: Text, for which a number or a boolean is taken as people mean it.
+#: Text; a whole number is taken for its digits.
 LooseText: TypeAlias = Annotated[str, Loose()]
+#: Text; a whole number is taken for its digits, a boolean for yes or no.
+OptionText: TypeAlias = Annotated[str, Loose(booleans=True)]
 #: A whole number from 1 to 1024.
 Workers: TypeAlias = Annotated[int, Bounds(at_least=1, at_most=1024)]
 #: A TCP port.

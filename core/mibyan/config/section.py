@@ -1,6 +1,6 @@
 """What a section of config.yaml is: a class whose annotated attributes are the keys, each with a default and a sentence.
 
-No pydantic here: settings are made from checked data by `Section.from_data`; checking is `mibyan.config.validation`'s.
+No pydantic here: settings are made from checked data by `Section.from_data`; `mibyan.config.validation` checks it.
 Sections aren't dataclasses: the thirty of them would take longer to define than `mibyan tools list` may take as a whole.
 """
 
@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, cast, datacl
 from mibyan.schema.frozen import FrozenDict, freeze, thaw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
+
+#: Keys whose values may hold secrets: neither a message nor a `repr` shows them.
+PRIVATE = frozenset({"env", "headers", "config"})
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Section")
@@ -21,15 +24,26 @@ S = TypeVar("S", bound="Section")
 class Key:
     """One key of a section."""
 
-    __slots__ = ("default", "description", "shape")
+    __slots__ = ("default", "description", "kind", "levels", "shape")
 
-    def __init__(self, default: Any, description: str, shape: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        default: Any,
+        description: str,
+        shape: Callable[[Any], Any],
+        kind: type[Section] | None = None,
+        levels: int = 0,
+    ) -> None:
         #: What it is when nobody writes it; immutable.
         self.default = default
         #: One sentence, with the unit; the reference documentation and editors show it.
         self.description = description
         #: Makes the value from checked data.
         self.shape = shape
+        #: The section below it, if there is one.
+        self.kind = kind
+        #: How many names and numbers stand between the key and that section.
+        self.levels = levels
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -68,7 +82,7 @@ class Section:
 
     def to_data(self) -> dict[str, Any]:
         """The section as plain JSON types, every key present; the caller's to change."""
-        return {name: _to_plain(getattr(self, name)) for name in self.KEYS}
+        return {name: to_plain(getattr(self, name)) for name in self.KEYS}
 
     def replacing(self, **values: Any) -> Self:
         """A copy in which these keys have other values."""
@@ -77,7 +91,7 @@ class Section:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         """For pydantic: the section's model, in which unknown keys are errors."""
-        from mibyan.config.validation import section_schema
+        from mibyan.config.model import section_schema
 
         return section_schema(cls, handler)
 
@@ -95,8 +109,9 @@ class Section:
     __hash__ = None  # type: ignore[assignment] # it holds dicts
 
     def __repr__(self) -> str:
-        # Only what differs: the whole of the settings fills pages.
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+        # Only what was given: the whole of the settings fills pages.
+        given = (f"{name}={'...' if name in PRIVATE else repr(value)}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({', '.join(given)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_data, (self.to_data(),)
@@ -124,7 +139,7 @@ def free(description: str) -> Mapping[str, Any]:
 
 def section(kind: type[S], description: str) -> S:
     """A key with a section below it."""
-    return cast(S, Key(kind(), description, kind.from_data))
+    return cast(S, Key(kind(), description, kind.from_data, kind))
 
 
 def optional(kind: type[S], description: str) -> S | None:
@@ -133,7 +148,7 @@ def optional(kind: type[S], description: str) -> S | None:
     def shape(value: Mapping[str, Any] | None) -> S | None:
         return None if value is None else kind.from_data(value)
 
-    return cast("S | None", Key(None, description, shape))
+    return cast("S | None", Key(None, description, shape, kind))
 
 
 def named(kind: type[S], description: str) -> Mapping[str, S]:
@@ -142,7 +157,7 @@ def named(kind: type[S], description: str) -> Mapping[str, S]:
     def shape(value: Mapping[str, Any]) -> FrozenDict:
         return FrozenDict({name: kind.from_data(part) for name, part in value.items()})
 
-    return cast("Mapping[str, S]", Key(FrozenDict(), description, shape))
+    return cast("Mapping[str, S]", Key(FrozenDict(), description, shape, kind, 1))
 
 
 def named_lists(kind: type[S], description: str) -> Mapping[Any, tuple[S, ...]]:
@@ -151,7 +166,7 @@ def named_lists(kind: type[S], description: str) -> Mapping[Any, tuple[S, ...]]:
     def shape(value: Mapping[str, Any]) -> FrozenDict:
         return FrozenDict({name: tuple(map(kind.from_data, parts)) for name, parts in value.items()})
 
-    return cast("Mapping[Any, tuple[S, ...]]", Key(FrozenDict(), description, shape))
+    return cast("Mapping[Any, tuple[S, ...]]", Key(FrozenDict(), description, shape, kind, 2))
 
 
 def _read_only(value: Any) -> Any:
@@ -161,10 +176,29 @@ def _read_only(value: Any) -> Any:
     return tuple(map(_read_only, value)) if isinstance(value, list | tuple) else value
 
 
-def _to_plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """`value` with sections and mappings as dicts, and tuples as lists."""
     if isinstance(value, Section):
         return value.to_data()
     if isinstance(value, dict):
-        return {name: _to_plain(part) for name, part in value.items()}
-    return [_to_plain(part) for part in value] if isinstance(value, list | tuple) else thaw(value)
+        return {name: to_plain(part) for name, part in value.items()}
+    return [to_plain(part) for part in value] if isinstance(value, list | tuple) else thaw(value)
+
+
+def section_at(root: type[Section], path: Sequence[str | int]) -> type[Section] | None:
+    """The section that a key's parts lead to; `None` where they lead to something else, or to nothing."""
+    found: type[Section] | None = root
+    rest = list(path)
+    while rest and found is not None:
+        part = found.KEYS.get(str(rest.pop(0)))
+        found = part.kind if part and len(rest) >= part.levels else None
+        rest = rest[part.levels :] if part else rest
+    return found
+
+
+def all_keys(root: type[Section], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The parts of every key that has a fixed place, sections before what is below them."""
+    for name, part in root.KEYS.items():
+        yield (*above, name)
+        if part.kind is not None and part.levels == 0:
+            yield from all_keys(part.kind, (*above, name))

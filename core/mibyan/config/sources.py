@@ -9,9 +9,9 @@ from mibyan.config.section import Section, free, key, mapping, named, optional, 
 if TYPE_CHECKING:
     # `mibyan.config.validation` resolves the annotations, when it is needed.
     from collections.abc import Mapping
-    from typing import Any, Literal
+    from typing import Annotated, Any, Literal
 
-    from mibyan.config.kinds import Count, ExactFlag, Flag, LooseText, Seconds, Text
+    from mibyan.config.kinds import Count, ExactFlag, Flag, LooseText, OffIsNothing, Seconds, Text
 
 
 class BridgeSettings(Section):
@@ -80,13 +80,15 @@ class McpServer(Section):
     parallel: Flag = key(default=False, description="Whether its tools may run side by side.")
     tools: ServerTools = section(ServerTools, "Which of its tools are taken.")
     trust: Literal["full", "untrusted"] = key("untrusted", "full: its tools' annotations count for planning.")
-    sampling: SamplingLimits | None = optional(SamplingLimits, "Limits of what it may ask of the model; null: nothing.")
+    sampling: Annotated[SamplingLimits | None, OffIsNothing()] = optional(
+        SamplingLimits, "Limits of what it may ask of the model; null or off: nothing."
+    )
 
 
 class ShellHook(Section):
     """A program that is run at an event, with the call as JSON on its standard input."""
 
-    command: Text = key("", "Shell command; its working directory is the folder of the config.yaml it is written in.")
-    matcher: Text | None = key(None, "Names of the tools it is for, as a regular expression; null: all.")
+    command: Text = key("", "Command line for the shell; needed.")
+    matcher: Text | None = key(None, "Regular expression for the whole name of the tools it is for; null: all.")
     timeout: Seconds | None = key(None, "Seconds it may take; null: dispatch.hook_timeout.")
     fail_closed: Flag = key(default=True, description="pre_tool_call: whether the call is blocked when the hook fails.")
