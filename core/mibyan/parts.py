@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.approvals.broker import Approvals
 from mibyan.config.load import LoadedConfig, load_config
-from mibyan.dispatch.call import Call
 from mibyan.dispatch.chains import ChainRunner
 from mibyan.dispatch.dispatcher import Dispatcher, Enforcement
 from mibyan.dispatch.handlers import HandlerSteps
@@ -29,9 +28,12 @@ from mibyan.tools.store import RegistryStore
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mibyan.dispatch.call import Call
     from mibyan.dispatch.session import Session
     from mibyan.plugins.loader import PluginLoader
     from mibyan.tools.entry import ToolEntry
+    from mibyan.tools.results import ToolResult
+    from mibyan.tools.store import RegistrySnapshot
     from mibyan.toolsets.definitions import DefinitionBuilder
     from mibyan.toolsets.resolver import ToolsetResolver
 
@@ -73,6 +75,7 @@ class Parts:
         self._toolsets: ToolsetResolver | None = None
         self._definitions: DefinitionBuilder | None = None
         self._provided: dict[str, Any] = {}
+        self._secrets_kept: tuple[RegistrySnapshot, frozenset[str]] | None = None
         self._loaded = False
         self._closed = False
         #: The runtime these are the parts of.
@@ -194,7 +197,9 @@ class Parts:
         if chain:
             self.dispatcher.run_steps(self._chains.run_observers(chain, _nowhere, lambda _: dict(values)))
 
-    def _patch(self, definitions: Mapping[str, Any], names: frozenset[str]) -> Mapping[str, Any]:
+    def _patch(
+        self, definitions: Mapping[str, Mapping[str, Any]], names: tuple[str, ...]
+    ) -> Mapping[str, Mapping[str, Any]]:
         """What the plugins' `mibyan_patch_definitions` say, the later plugin last."""
         chain = self.hooks.chain("mibyan_patch_definitions")
         merged: dict[str, dict[str, Any]] = {}
@@ -205,7 +210,7 @@ class Parts:
                 merged.setdefault(tool, {}).update(changes)
 
         if chain:
-            values = {"definitions": definitions, "names": names}
+            values = {"definitions": definitions, "names": frozenset(names)}
             self.dispatcher.run_steps(self._chains.run(chain, _nowhere, lambda _: values, take, self._chains.complain))
         return merged
 
@@ -218,9 +223,13 @@ class Parts:
         del owner
         return self.inline(name, args, {}).text
 
-    def inline(self, name: str, args: Any, context: Mapping[str, Any]) -> Any:
+    def inline(self, name: str, args: Any, context: Mapping[str, Any]) -> ToolResult:
         """A call with its context as keywords."""
-        known = {key: context[key] for key in ("session", "task_id", "tool_call_id", "user_task", "timeout") if key in context}
+        known = {
+            key: context[key]
+            for key in ("session", "task_id", "tool_call_id", "user_task", "timeout")
+            if key in context
+        }
         if "session" not in known and isinstance(context.get("session_id"), str):
             known["session"] = self.runtime.open_session(context["session_id"])
         extra = {key: value for key, value in context.items() if key not in known and key != "session_id"}
@@ -255,11 +264,11 @@ class Parts:
     def _secret_names(self) -> frozenset[str]:
         """The variables whose values are secret: those that tools need, and those that the configuration names."""
         snapshot = self.store.snapshot
-        kept = getattr(self, "_secret_names_kept", None)
+        kept = self._secrets_kept
         if kept is None or kept[0] is not snapshot:
             names = {env for entry in snapshot.entries.values() for env in (*entry.requires_env, *entry.requires.env)}
-            kept = self._secret_names_kept = (snapshot, frozenset(names | _configured_secrets(self.config)))
-        return kept[1]  # type: ignore[no-any-return]
+            kept = self._secrets_kept = (snapshot, frozenset(names | _configured_secrets(self.config)))
+        return kept[1]
 
     # The end -----------------------------------------------------------------------------------------------------
 
@@ -311,4 +320,3 @@ def _configured_secrets(config: LoadedConfig) -> set[str]:
 
     visit(config.settings.to_data())
     return found
-

@@ -226,7 +226,7 @@ class Runtime:
         task_id: str | None = None,
         tool_call_id: str | None = None,
         user_task: str | None = None,
-        timeout: float | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - a call's own time-out, not the waiter's
     ) -> str:
         """Like `call`, without holding the running loop.
 
@@ -240,7 +240,7 @@ class Runtime:
 
     async def aexecute(
         self, call: ToolCall, session: Session | str | None = None, *, task_id: str | None = None,
-        user_task: str | None = None, timeout: float | None = None,
+        user_task: str | None = None, timeout: float | None = None,  # noqa: ASYNC109 - likewise
     ) -> ToolResult:  # fmt: skip
         """Like `acall`, structured."""
         return await self._parts.dispatcher.awaited(self._structured(call, session, task_id, user_task, timeout))
@@ -434,4 +434,3 @@ def _handlers(handlers: Mapping[str, Callable[..., Any]] | None) -> Mapping[str,
             msg = f"handlers: the handler of {name!r} must be callable, not {type(handler).__name__}."
             raise TypeError(msg)
     return handlers or {}
-

@@ -93,6 +93,6 @@ def describe_exception(error: BaseException) -> str:
         message = str(error)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001 - whatever a stranger's __str__ does
+    except BaseException:
         message = "(its message can't be read)"
     return f"{kind}: {message}" if message else kind

@@ -125,7 +125,9 @@ class Approvals:
         """
         with self._lock:
             held = self._waiting.get(request_id) if isinstance(request_id, str) else None
-        return held is not None and self._settle(held, answer if isinstance(answer, str) and answer in ANSWERS else "deny")
+        return held is not None and self._settle(
+            held, answer if isinstance(answer, str) and answer in ANSWERS else "deny"
+        )
 
     def request(self, session_id: str, tool_name: str, args: Mapping[str, Any], ask: Ask) -> ApprovalRequest:
         """The question whether a tool may run with these arguments."""
@@ -171,7 +173,9 @@ class Approvals:
             self._settle(held, "deny")
             raise
         except BaseException as error:
-            log.warning("The approval channel failed: %s. The request is denied.", bounded(describe_exception(error), 500))
+            log.warning(
+                "The approval channel failed: %s. The request is denied.", bounded(describe_exception(error), 500)
+            )
             self._settle(held, "deny")
 
     def _settle(self, held: _Waiting, answer: str) -> bool:
@@ -189,7 +193,9 @@ class Approvals:
         if answer in {"once", "session", "always"}:
             return Approval(granted=True, how=answer)
         if answer == "timeout":
-            return self._denied(held.request, "timeout", f"nobody answered within {self._timeout:g} s, and silence isn't consent")
+            return self._denied(
+                held.request, "timeout", f"nobody answered within {self._timeout:g} s, and silence isn't consent"
+            )
         return self._denied(held.request, "deny", "it was denied")
 
     def _denied(self, request: ApprovalRequest, how: str, why: str) -> Approval:

@@ -44,7 +44,9 @@ def not_in_session(call: Call, suggestions: list[str]) -> ToolResult:
 
 def unavailable(call: Call, reason: str | None) -> ToolResult:
     """dispatch.C2: with what is missing."""
-    return failure(call, f"The tool {call.name!r} isn't available: {reason or 'its check says no'}.", "tool_unavailable")
+    return failure(
+        call, f"The tool {call.name!r} isn't available: {reason or 'its check says no'}.", "tool_unavailable"
+    )
 
 
 def agent_level(call: Call) -> ToolResult:
@@ -73,7 +75,9 @@ def cancelled(call: Call, why: str) -> ToolResult:
     return failure(call, f"{call.name} was cancelled: {why}.", "cancelled")
 
 
-def invalid_arguments(call: Call, message: str, violations: list[dict[str, Any]] | None = None, **fields: Any) -> ToolResult:
+def invalid_arguments(
+    call: Call, message: str, violations: list[dict[str, Any]] | None = None, **fields: Any
+) -> ToolResult:
     """dispatch.A3: every violation with its path and what was expected."""
     return failure(call, message, "invalid_arguments", violations=violations, **fields)
 

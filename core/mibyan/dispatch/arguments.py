@@ -20,7 +20,9 @@ MAX_DEPTH = 200
 class ArgumentProblem(Exception):  # noqa: N818 - becomes an answer, not somebody's traceback
     """The arguments can't be used; carries the answer to the model."""
 
-    def __init__(self, message: str, *, truncated: bool = False, violations: list[dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self, message: str, *, truncated: bool = False, violations: list[dict[str, Any]] | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.truncated = truncated

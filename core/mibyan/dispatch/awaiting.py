@@ -84,7 +84,7 @@ class LoopDriver:
         cancelled: asyncio.CancelledError | None = None
         while True:
             try:
-                step = self._steps.send(outcome)  # type: ignore[arg-type] - None starts it
+                step = self._steps.send(outcome)
             except StopIteration as stop:
                 if cancelled is not None:
                     raise cancelled from None

@@ -27,7 +27,7 @@ Note: TypeAlias = Callable[..., None]
 Take: TypeAlias = Callable[["Implementation", Any], None]
 #: Takes an implementation that failed and how.
 Fail: TypeAlias = Callable[["Implementation", str], None]
-ChainSteps: TypeAlias = Generator[Step, Outcome, Any]
+ChainSteps: TypeAlias = Generator[Step, Any, Any]
 
 
 class HookFailed(Exception):  # noqa: N818 - becomes an answer
@@ -48,7 +48,9 @@ class ChainRunner:
         self._resting: dict[Implementation, float] = {}
         self._told: set[Implementation] = set()
 
-    def run(self, chain: HookChain, note: Note, values: Values, take: Take, fail: Fail, *, late: bool = False) -> ChainSteps:
+    def run(
+        self, chain: HookChain, note: Note, values: Values, take: Take, fail: Fail, *, late: bool = False
+    ) -> ChainSteps:
         """Run every implementation of a chain, wrappers around them.
 
         Args:
@@ -124,7 +126,15 @@ class ChainRunner:
         return None if self._read(wrapper, note, outcome, fail) is _FAILED else generator
 
     def _leave(
-        self, wrapper: Implementation, generator: Any, answers: list[Any], note: Note, take: Take, fail: Fail, *, late: bool
+        self,
+        wrapper: Implementation,
+        generator: Any,
+        answers: list[Any],
+        note: Note,
+        take: Take,
+        fail: Fail,
+        *,
+        late: bool,
     ) -> ChainSteps:
         """Run a wrapper to its end; what it adds to the answers is taken in its name."""
         before = list(answers)
@@ -134,7 +144,7 @@ class ChainRunner:
             return
         for answer in result if isinstance(result, list | tuple) else [result]:
             if not any(answer is known for known in before) and self._taken(wrapper, answer, take, fail):
-                answers.append(answer)
+                answers.append(answer)  # noqa: PERF401 - taking may fail
 
     def complain(self, implementation: Implementation, how: str) -> None:
         """Say once that an implementation failed where that changes nothing (dispatch.H3)."""
@@ -144,7 +154,9 @@ class ChainRunner:
         reason = f"{implementation.label} failed: {bounded(how, 500)}. It is ignored."
         log.warning("%s", reason)
         self._decisions.add(
-            Decision("warning", f"hook:{implementation.hook}", reason, plugin_id=implementation.owner.plugin_id, problem=True)
+            Decision(
+                "warning", f"hook:{implementation.hook}", reason, plugin_id=implementation.owner.plugin_id, problem=True
+            )
         )
 
     def run_observers(self, chain: HookChain, note: Note, values: Values) -> ChainSteps:

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
-from mibyan.dispatch.call import Call
 from mibyan.dispatch.guard import Guard
 from mibyan.dispatch.perform import Performer
-from mibyan.dispatch.steps import Outcome, Steps
 from mibyan.dispatch.threads import ThreadPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mibyan.dispatch.call import Call
     from mibyan.dispatch.loops import Loops, LoopThread
     from mibyan.dispatch.pipeline import Pipeline
+    from mibyan.dispatch.steps import Outcome, Step, Steps
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.results import ToolResult
     from mibyan.tools.store import RegistryStore
@@ -73,7 +73,7 @@ class Dispatcher:
         call.interrupts = call.session.interrupts
         call.deadline = DEADLINE.get()
         started = time.monotonic()
-        result = self._drive(self._pipeline.steps(call))
+        result: ToolResult = self._drive(self._pipeline.steps(call))
         if time.monotonic() - started > LONG:
             log.warning("Tool %r ran longer than %g s inline, where no deadline is enforced.", call.name, LONG)
         return result
@@ -121,16 +121,17 @@ class Dispatcher:
         perform = self.performer.perform
         while True:
             try:
-                step = steps.send(outcome)  # type: ignore[arg-type] - None starts it
+                step = steps.send(outcome)
             except StopIteration as stop:
                 return stop.value
             outcome = self._elsewhere(step) if step.thread != "pool" else perform(step)
 
-    def _elsewhere(self, step: Any) -> Outcome:
+    def _elsewhere(self, step: Step) -> Outcome:
         """An inline step of a tool that wants a thread of its own."""
         import contextvars
 
-        context, done, box = contextvars.copy_context(), threading.Event(), []
+        context, done = contextvars.copy_context(), threading.Event()
+        box: list[Outcome] = []
 
         def job() -> None:
             box.append(context.run(self.performer.perform, step))
@@ -138,7 +139,7 @@ class Dispatcher:
 
         self.submit(job, step.thread)
         done.wait()
-        return box[0]  # type: ignore[no-any-return]
+        return box[0]
 
     # What is enforced --------------------------------------------------------------------------------------------
 

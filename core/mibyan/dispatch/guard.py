@@ -107,7 +107,7 @@ class Guard:
                 return None
             self._settle_clock()
             try:
-                step = self._steps.send(outcome)  # type: ignore[arg-type] - None starts it
+                step = self._steps.send(outcome)
             except StopIteration as stop:
                 self._finish(stop.value, None)
                 return None

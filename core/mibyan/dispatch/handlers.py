@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from mibyan.tools.context import ToolContext
 from mibyan.tools.results import ERROR_TYPES, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mibyan.config.settings import Settings
     from mibyan.dispatch.arguments import Prepared
@@ -144,7 +143,9 @@ class HandlerSteps:
             message = bounded(message, 2048)
             kind = kind if kind in ERROR_TYPES else "tool_exception"
         status = "ok" if kind is None else answers.status_of(kind)
-        return ToolResult(call.id, call.name, status, rendered.text, rendered.content, None, message, kind, call.duration_ms)
+        return ToolResult(
+            call.id, call.name, status, rendered.text, rendered.content, None, message, kind, call.duration_ms
+        )
 
     def _transformed(self, call: Call, answer: ToolResult) -> Steps:
         # An answer that was given up on isn't worked on further: its time is over.

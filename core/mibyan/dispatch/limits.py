@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mibyan.dispatch.values import Rendered, data_of
@@ -11,6 +10,7 @@ from mibyan.schema.jsontext import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 #: Whole results kept; the oldest go first.
 KEPT_FILES = 200

@@ -89,7 +89,9 @@ class Pending:
         """On the loop: start the task."""
         self._task = self.thread.loop.create_task(self._run(make))
         # A task cancelled before its first step never runs, so never answers.
-        self._task.add_done_callback(lambda task: self._settle(None, asyncio.CancelledError()) if task.cancelled() else None)
+        self._task.add_done_callback(
+            lambda task: self._settle(None, asyncio.CancelledError()) if task.cancelled() else None
+        )
 
     async def _run(self, make: Callable[[], Any]) -> None:
         try:

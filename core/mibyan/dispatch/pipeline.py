@@ -208,7 +208,9 @@ class Pipeline:
         step = Step(entry.approval, (copy_arguments(prepared.args), context), owner=entry.owner,
                     label=f"the approval of {entry.name}")  # fmt: skip
         outcome = yield step
-        if outcome.error is not None and not isinstance(outcome.error, KeyboardInterrupt | CallCancelled | DeadlinePassed):
+        if outcome.error is not None and not isinstance(
+            outcome.error, KeyboardInterrupt | CallCancelled | DeadlinePassed
+        ):
             message = f"Blocked: the approval check of {entry.name} failed ({type(outcome.error).__name__})."
             raise Refused(answers.blocked(call, message, entry.owner.id))
         match _value(call, outcome):
@@ -273,9 +275,11 @@ class Pipeline:
             call.note("transformed", hook=implementation.label)
 
         try:
-            yield from self._chains.run(chain, call.note, lambda _: self._outcome_values(call, changed[0]), take, self._chains.complain)
+            yield from self._chains.run(
+                chain, call.note, lambda _: self._outcome_values(call, changed[0]), take, self._chains.complain
+            )
         except DeadlinePassed as passed:
-            call.note("transforms_cut", step=str(passed))
+            call.note("transforms_cut", at=str(passed))
         return changed[0]
 
 

@@ -63,4 +63,5 @@ class CallCancelled(BaseException):
     """The call was cancelled from outside: the session was interrupted, the runtime closed, the host's task ended."""
 
 
-Steps: TypeAlias = Generator[Step, Outcome, Any]
+#: What is sent in is the `Outcome` of the step (`None` starts the generator).
+Steps: TypeAlias = Generator[Step, Any, Any]

@@ -108,7 +108,7 @@ class ThreadPool:
             if worker in self._idle:
                 self._idle.remove(worker)
                 return True
-        worker._ready.acquire()  # noqa: SLF001 - the job was handed over: its permit is there or about to be
+        worker._ready.acquire()
         return False
 
     def gone(self, worker: _Worker) -> None:

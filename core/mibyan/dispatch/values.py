@@ -99,7 +99,7 @@ def data_of(text: str) -> Any:
 def error_of(text: str) -> tuple[str, str | None] | None:
     """The `error` (and `error_type`) that a handler's answer carries: a JSON object whose `error` is there and true."""
     # The answer of a tool that worked costs one search of its beginning.
-    if not text.lstrip()[:1] == "{" or '"error"' not in text:
+    if text.lstrip()[:1] != "{" or '"error"' not in text:
         return None
     data = data_of(text)
     if not isinstance(data, dict) or not data.get("error"):

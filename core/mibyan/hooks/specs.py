@@ -61,7 +61,9 @@ class Specs:
         """Text replaces a command's cleaned output, before it is bounded; chained."""
 
     @hookspec
-    def mibyan_patch_definitions(self, definitions: Mapping[str, Any], names: frozenset[str]) -> Mapping[str, Any] | None:
+    def mibyan_patch_definitions(
+        self, definitions: Mapping[str, Any], names: frozenset[str]
+    ) -> Mapping[str, Any] | None:
         """Changes of schemas by tool name, made once it is known which tools (`names`) the model will see."""
 
     @hookspec

@@ -125,7 +125,13 @@ class HookTable:
         return tuple(sorted({implementation.hook for implementation in made}))
 
     def announce(
-        self, owner: HookOwner, names: Collection[str], activate: Callable[[], None], *, rank: int = 0, observer: bool = False
+        self,
+        owner: HookOwner,
+        names: Collection[str],
+        activate: Callable[[], None],
+        *,
+        rank: int = 0,
+        observer: bool = False,
     ) -> None:
         """Say which hooks a plugin has whose code isn't imported: `activate` is called when one is first needed."""
         del rank, observer  # The code itself comes through `register`, with both.
@@ -198,9 +204,7 @@ def _numbered(implementation: Implementation, serial: int) -> Implementation:
     return replace(implementation, order=(tier, place, serial))
 
 
-def _read(
-    owner: HookOwner, source: object, rank: int, *, observer: bool
-) -> list[tuple[str, Implementation | None]]:
+def _read(owner: HookOwner, source: object, rank: int, *, observer: bool) -> list[tuple[str, Implementation | None]]:
     """The implementations in `source` by hook name; `None` for hooks that don't exist."""
     import pluggy
 
@@ -232,7 +236,7 @@ def _manager() -> PluginManager:
             if isinstance(plugin, _Namespace):
                 marked = getattr(getattr(plugin, name, None), "mibyan_impl", None)
                 return marked or ({} if name in plugin.functions else None)
-            return super().parse_hookimpl_opts(plugin, name)  # type: ignore[arg-type]
+            return super().parse_hookimpl_opts(plugin, name)
 
     manager = Manager("mibyan")
     manager.add_hookspecs(Specs)
@@ -265,7 +269,9 @@ def _implementation(owner: HookOwner, hook: str, impl: HookImpl, rank: int, *, o
     parameters = inspect.signature(function).parameters.values()
     # pluggy leaves out parameters with defaults; here they are given too (dispatch.H4).
     takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    names = known if takes_all else tuple(p.name for p in parameters if p.name in known and p.kind is not p.VAR_POSITIONAL)
+    names = (
+        known if takes_all else tuple(p.name for p in parameters if p.name in known and p.kind is not p.VAR_POSITIONAL)
+    )
     return Implementation(hook, owner, function, names, wraps, observer, (tier, place * 1_000_000 + rank, 0))
 
 
@@ -286,4 +292,6 @@ def _misfit(owner: HookOwner, source: object, error: Exception) -> PluginError:
             break
     else:
         lines.append(text)
-    return PluginError("\n".join(lines), plugin_id=owner.id, hint="An implementation may take any subset of the hook's arguments.")
+    return PluginError(
+        "\n".join(lines), plugin_id=owner.id, hint="An implementation may take any subset of the hook's arguments."
+    )

@@ -166,7 +166,7 @@ class Availability:
             return AVAILABLE if answer else _SAYS_NO
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001 - registry.V2: any, SystemExit too
+        except BaseException as error:
             reason = f"its check raised {bounded(describe_exception(error), 500)}"
             self._warn(entry, f"Tool {entry.name!r} is unavailable: {reason}.")
             return Verdict(available=False, reason=reason)
@@ -201,7 +201,9 @@ class Availability:
             self._told.clear()
         self._told[told] = None
         log.warning("%s", text)
-        self._decisions.add(Decision("unavailable", f"tool:{entry.name}", text, entry.plugin_id, entry.origin, problem=True))
+        self._decisions.add(
+            Decision("unavailable", f"tool:{entry.name}", text, entry.plugin_id, entry.origin, problem=True)
+        )
 
 
 _SAYS_NO = Verdict(available=False, reason="its check says no")

@@ -50,4 +50,6 @@ class ToolContext:
         """The logger of the tool's plugin."""
         import logging
 
-        return logging.getLogger(f"mibyan.plugins.{self.plugin_id}" if self.plugin_id else f"mibyan.tools.{self.tool_name}")
+        return logging.getLogger(
+            f"mibyan.plugins.{self.plugin_id}" if self.plugin_id else f"mibyan.tools.{self.tool_name}"
+        )

@@ -158,7 +158,7 @@ def tool(
     Raises:
         TypeError: An option isn't known or has the wrong type (when the tool is registered).
     """
-    frame = sys._getframe(1)  # noqa: SLF001 - types defined in the enclosing function are found in its frame
+    frame = sys._getframe(1)
     local_names = None if frame.f_locals is frame.f_globals else dict(frame.f_locals)
 
     def decorate(target: Callable[P, R]) -> ToolFunction[P, R]:

@@ -103,7 +103,7 @@ def check_name(name: Any, what: str = "tool") -> None:
         msg = f"A {what}'s name must be text, not {type(name).__name__}."
         raise ToolSchemaError(msg)
     if not TOOL_NAME.fullmatch(name):
-        shown = name if len(name) <= 80 else name[:77] + "..."  # noqa: PLR2004 - enough to recognise it
+        shown = name if len(name) <= 80 else name[:77] + "..."
         msg = f"The {what} name {shown!r} isn't valid."
         raise ToolSchemaError(msg, hint="Use 1 to 64 of the characters a-z, A-Z, 0-9, '_' and '-'.")
 
@@ -126,7 +126,9 @@ def _check_option(name: str, key: str, value: Any) -> None:
         raise _wrong(name, key, "true or false", value)
     if key in _CALLABLES and value is not None and not callable(value):
         raise _wrong(name, key, "callable", value)
-    if key in _CHOICES and not any(value is choice or (type(value) is str and value == choice) for choice in _CHOICES[key]):
+    if key in _CHOICES and not any(
+        value is choice or (type(value) is str and value == choice) for choice in _CHOICES[key]
+    ):
         msg = f"tool {name!r}: {key} must be one of {', '.join(map(repr, _CHOICES[key]))}, not {value!r}."
         raise ValueError(msg)
     if key in _SECONDS and value is not None:

@@ -37,7 +37,7 @@ class ToolRegistry:
     def _bound(cls, store: RegistryStore, owner: Owner) -> ToolRegistry:
         """A view of `store` for `owner`."""
         view = cls.__new__(cls)
-        view._store, view._owner = store, owner  # noqa: SLF001 - its own class
+        view._store, view._owner = store, owner
         return view
 
     # Registering -------------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ class ToolRegistry:
             raise TypeError(msg)
         return self._register_entry(entry, override=override)
 
-    def add(self, tool_function: ToolFunction, *, override: bool = False) -> ToolEntry | None:
+    def add(self, tool_function: ToolFunction[..., Any], *, override: bool = False) -> ToolEntry | None:
         """Register what `@mibyan.tool` made.
 
         Returns:
@@ -174,7 +174,9 @@ class ToolRegistry:
             return False
         msg = f"The tool {name!r} belongs to {_whose(entry.owner)}, not to {_whose(self._owner)}."
         log.error("Tool removal REFUSED: %s", msg)
-        raise ToolOwnershipError(msg, plugin_id=self._owner.plugin_id, hint="Only its owner and the host may remove it.")
+        raise ToolOwnershipError(
+            msg, plugin_id=self._owner.plugin_id, hint="Only its owner and the host may remove it."
+        )
 
     def register_toolset_alias(self, alias: str, toolset: str) -> bool:
         """Let `alias` mean `toolset` wherever a toolset is named.
@@ -194,7 +196,9 @@ class ToolRegistry:
             return True
         reason = f"Toolset alias REJECTED: {alias!r} (for {toolset!r}) already means {held!r}."
         log.error("%s", reason)
-        self._store.decide(Decision("rejected", f"toolset:{alias}", reason, plugin_id=self._owner.plugin_id, problem=True))
+        self._store.decide(
+            Decision("rejected", f"toolset:{alias}", reason, plugin_id=self._owner.plugin_id, problem=True)
+        )
         return False
 
     def register_plugin_override_policy(self, owner: str, allowed: bool | Iterable[str]) -> None:  # noqa: FBT001 - the seeds' signature
@@ -337,7 +341,7 @@ def _is_coroutine(handler: Any) -> bool:
             function = function.func
         else:
             break
-    code = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)
+    code = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)  # noqa: B004 - its code is wanted
     return bool(getattr(code, "co_flags", 0) & 0x80)
 
 
@@ -393,7 +397,9 @@ def _tell(store: RegistryStore, verdict: Verdict, entry: ToolEntry, before: Tool
 
 def _reject(store: RegistryStore, entry: ToolEntry, reason: str, fix: str) -> bool:
     log.error("%s", reason)
-    store.decide(Decision("rejected", f"tool:{entry.name}", reason, entry.plugin_id, entry.origin, fix=fix, problem=True))
+    store.decide(
+        Decision("rejected", f"tool:{entry.name}", reason, entry.plugin_id, entry.origin, fix=fix, problem=True)
+    )
     return False
 
 
@@ -403,7 +409,9 @@ def _refuse(store: RegistryStore, entry: ToolEntry, reason: str) -> None:
     yaml = f"plugins:\n  entries:\n    {entry.owner.id}:\n      allow_tool_override: true{source}"
     if entry.owner.kind != "plugin":
         yaml = "Only a plugin or the host can override a tool."
-    store.decide(Decision("rejected", f"tool:{entry.name}", reason, entry.plugin_id, entry.origin, fix=yaml, problem=True))
+    store.decide(
+        Decision("rejected", f"tool:{entry.name}", reason, entry.plugin_id, entry.origin, fix=yaml, problem=True)
+    )
     hint = f"The operator can allow it in config.yaml:\n{yaml}" if entry.owner.kind == "plugin" else yaml
     raise ToolOverrideError(f"{reason}: override=True needs the operator's opt-in.", plugin_id=entry.plugin_id,
                             origin=entry.origin, hint=hint)  # fmt: skip

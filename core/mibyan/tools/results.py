@@ -80,7 +80,9 @@ def tool_result(data: Any = None, **fields: Any) -> str:
 
     if not fields:
         return to_json(data)
-    return to_json({**data, **fields} if isinstance(data, dict) else fields if data is None else {"result": data, **fields})
+    return to_json(
+        {**data, **fields} if isinstance(data, dict) else fields if data is None else {"result": data, **fields}
+    )
 
 
 def tool_error(message: Any, **fields: Any) -> str:

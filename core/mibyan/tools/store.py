@@ -219,7 +219,7 @@ class RegistryStore:
             self.generation += 1
         return None
 
-    def opt_in(self, owner_id: str, allowed: bool | frozenset[str]) -> None:
+    def opt_in(self, owner_id: str, allowed: bool | frozenset[str]) -> None:  # noqa: FBT001 - one of the two forms of the key
         """Say which tools the owner of that id may override."""
         with self._lock:
             self._opt_ins[owner_id] = allowed
@@ -258,7 +258,7 @@ class RegistryStore:
         """Let the holder of `name` be who its history says."""
         acts = self._acts[name]
         holding = replay(name, acts, self.policy)
-        if len({act.owner for act in acts}) < 2 and len(holding.stack) < 2:  # noqa: PLR2004 - uncontested: the holder says it all
+        if len({act.owner for act in acts}) < 2 and len(holding.stack) < 2:
             del self._acts[name]
         self._hold(name, holding.holder, grow=grow)
 
