@@ -26,7 +26,7 @@ PROJECT_FOLDER = ".mibyan"
 LOCK_TIMEOUT = 30.0
 
 
-def mibyan_home(home: str | Path | None = None) -> Path:
+def mibyan_home(home: str | os.PathLike[str] | None = None) -> Path:
     """The profile's folder: `home`, else `$MIBYAN_HOME`, else `~/.mibyan`.
 
     Args:

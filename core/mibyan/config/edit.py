@@ -220,7 +220,7 @@ def _refuse_new_problems(path: Path, old: str, new: str, check: Check) -> None:
     known = {(problem.key, problem.message) for problem in check(old, path.name)} if found else set()
     added = [problem for problem in found if (problem.key, problem.message) not in known]
     if added:
-        raise InvalidConfigError(path, added, hint="Nothing was changed.", verb="wasn't changed, it would be wrong")
+        raise InvalidConfigError(path, added, verb="wasn't changed, it would be wrong")
 
 
 def _items(data: dict[str, Any], path: KeyPath) -> list[Any]:

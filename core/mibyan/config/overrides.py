@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.config.problems import InvalidConfigError
 from mibyan.config.yamlfile import MAX_DEPTH, Document
+from mibyan.text import replace_surrogates
 
 if TYPE_CHECKING:
     from mibyan.config.keys import KeyPath
@@ -46,6 +47,8 @@ def _plain(value: Any, path: KeyPath, document: Document, problems: list[Problem
             return [_plain(part, (*path, number), document, problems) for number, part in enumerate(value)]
         case float() if not math.isfinite(value):
             problems.append(document.problem(path, f"{value} isn't a finite number"))
+        case str() if replace_surrogates(value) != value:
+            problems.append(document.problem(path, "text with half characters (lone surrogates)"))
         case None | bool() | int() | float() | str():
             return value
         case os.PathLike():

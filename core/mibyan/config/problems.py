@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+#: Problems that a message lists.
+_SHOWN = 50
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -52,5 +55,7 @@ class InvalidConfigError(ConfigError):
         verb: str = "can't be used",
     ) -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
-        lines = "\n".join(f"  {problem}" for problem in self.problems)
+        lines = "\n".join(f"  {problem}" for problem in self.problems[:_SHOWN])
+        if len(self.problems) > _SHOWN:
+            lines += f"\n  and {len(self.problems) - _SHOWN:,} more"
         super().__init__(f"{origin} {verb}:\n{lines}", origin=str(origin), hint=hint)

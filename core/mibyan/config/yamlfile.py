@@ -266,8 +266,8 @@ def _character(text: str, mark: Any) -> str:
 #: What the parser says, and what people understand.
 _SENTENCES = {
     "mapping values are not allowed": "a ': ' that can't be there; put quotes around text that has one, and check the indentation",
-    "did not find expected ',' or ']'": "a list in brackets that isn't closed, or lacks a comma",
-    "did not find expected ',' or '}'": "a mapping in braces that isn't closed, or lacks a comma",
+    "expected ',' or ']'": "a list in brackets that isn't closed, or lacks a comma",
+    "expected ',' or '}'": "a mapping in braces that isn't closed, or lacks a comma",
     "found unexpected end of stream": "a quote that isn't closed",
     "did not find expected key": "expected a key here; check the indentation and the quotes",
     "could not find expected ':'": "a key without its ':'",
