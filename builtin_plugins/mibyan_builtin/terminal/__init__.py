@@ -1,0 +1,130 @@
+"""The `terminal` plugin: shell commands on this machine, in the foreground."""
+
+# ruff: noqa: D417, FBT001, FBT002 - arguments are the model's, and `ctx` isn't one of them
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from mibyan import Ask, ToolContext, ToolError, tool
+
+#: Seconds that the pipeline waits beyond the command's own time, for ending its processes (dispatch.B2).
+SLACK = 5.0
+#: The share of the result limit that output may take: as JSON it grows.
+SHARE = 0.45
+#: Characters of output that are kept at most.
+MAX_OUTPUT = 50_000
+#: Seconds, where there is no configuration.
+TIMEOUT = 180.0
+
+
+def _timeout(args: dict[str, Any]) -> float | None:
+    """Seconds for the whole call; `None` (the command has its default) leaves it to `dispatch.timeout`."""
+    timeout = args.get("timeout")
+    # What isn't a time gets its own error from the tool.
+    return timeout + SLACK if isinstance(timeout, int | float) and 0 < timeout < float("inf") else None
+
+
+def _approval(args: dict[str, Any], _context: object = None) -> Ask:
+    """Every command asks, until commands are judged."""
+    from mibyan_builtin.terminal import arguments
+
+    where = f" in {arguments.shown(str(args['workdir']))}" if args.get("workdir") else ""
+    return Ask(reason=f"Run this shell command{where}?\n{arguments.shown(str(args.get('command', '')))}")
+
+
+@tool(toolset="terminal", emoji="💻", destructive=True, open_world=True, timeout=_timeout, approval=_approval)
+def terminal(
+    ctx: ToolContext,
+    command: str,
+    background: bool = False,
+    timeout: float | None = None,
+    workdir: str | None = None,
+    pty: bool = False,
+    stdin: str | None = None,
+    notify_on_complete: bool = False,
+    watch_patterns: list[str] | None = None,
+) -> dict[str, Any]:
+    """Run a shell command on this machine and wait for its end.
+
+    The answer has `output` (standard output and error in order, cleaned of colours, the middle of a long one left out),
+    `exit_code`, `cwd` and `duration` in seconds. A non-zero exit code is no error of the tool; `exit_code_meaning`
+    says what it means where it isn't a plain failure. A command that runs past its timeout is ended with every process
+    that it has started; what it wrote until then is kept.
+
+    Args:
+        command: The command, for bash.
+        background: Run it in the background. Not available yet.
+        timeout: Seconds after which it is ended; by default as the operator has set it, usually 180.
+        workdir: The directory to run it in, for this command only.
+        pty: Give it a terminal. Not available yet.
+        stdin: Text for its standard input; without it there is none.
+        notify_on_complete: Tell when it has ended. Only for the background.
+        watch_patterns: Tell when its output matches. Only for the background.
+    """
+    from mibyan_builtin.terminal import arguments
+    from mibyan_builtin.terminal import command as commands
+
+    later = {"background": background, "pty": pty, "notify_on_complete": notify_on_complete}
+    arguments.refuse_later({**later, "watch_patterns": watch_patterns})
+    if os.name != "posix":
+        raise ToolError("The terminal needs Linux or macOS")
+    text = arguments.checked_command(command)
+    where, note = arguments.directory(workdir, _cwd(ctx))
+    settings = ctx.settings
+    outcome = commands.run(
+        commands.Command(
+            text=text,
+            directory=where,
+            environment=_environment(settings),
+            stdin=arguments.checked_stdin(stdin),
+            timeout=_seconds(
+                ctx, arguments.checked_timeout(timeout, settings.terminal.timeout if settings else TIMEOUT)
+            ),
+            limit=min(MAX_OUTPUT, int(settings.dispatch.max_result_chars * SHARE)) if settings else MAX_OUTPUT,
+            cancelled=lambda: ctx.cancelled,
+        )
+    )
+    return _answer(outcome, text, str(where), note)
+
+
+def _cwd(ctx: ToolContext) -> Path:
+    """The session's working directory."""
+    return Path(ctx.session.cwd(ctx.task_id)) if ctx.session is not None else Path.cwd()
+
+
+def _environment(settings: Any) -> dict[str, str]:
+    from mibyan_builtin.terminal.environment import command_environment, configured_secrets
+
+    passthrough = frozenset(settings.terminal.env_passthrough) if settings else frozenset()
+    return command_environment(os.environ, secrets=configured_secrets(settings), passthrough=passthrough)
+
+
+def _seconds(ctx: ToolContext, timeout: float) -> float:
+    """`timeout`, or as much less as the call's own deadline leaves for ending the command and answering."""
+    import time
+
+    if ctx.deadline is None:
+        return timeout
+    left = max(ctx.deadline - time.monotonic(), 0.0)
+    return min(timeout, max(left - min(SLACK / 2, left / 4), 0.0))
+
+
+def _answer(outcome: Any, command: str, where: str, note: str | None) -> dict[str, Any]:
+    from mibyan_builtin.terminal.meaning import meaning
+
+    output = outcome.output
+    answer: dict[str, Any] = {"output": output.text(), "exit_code": outcome.exit_code, "cwd": where}
+    answer |= {"duration": round(outcome.duration, 3), "truncated": output.truncated}
+    if outcome.ended_by == "timeout":
+        after = f"{round(outcome.duration, 1):g} s"
+        answer |= {"error": f"The command timed out and was ended after {after}", "error_type": "timeout"}
+    elif outcome.ended_by == "cancelled":
+        answer |= {"error": "The call was cancelled and the command ended", "error_type": "cancelled"}
+    elif (told := meaning(command, outcome.exit_code)) is not None:
+        answer["exit_code_meaning"] = told
+    if note:
+        answer["note"] = note
+    return answer
