@@ -28,7 +28,6 @@ html_title = f"Mibyan {release}"
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
-default_role = "code"  # docstrings are written with single backticks
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 napoleon_numpy_docstring = False

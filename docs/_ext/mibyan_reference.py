@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _MARK = re.compile(r"<!-- generated: ([\w-]+) -->")
+_CODE = re.compile(r"(?<![`:\w])`([^`]+)`(?![`_])")
 
 #: The public names of `mibyan` by what one looks for; names of `__all__` that stand nowhere here come last.
 GROUPS = {
@@ -119,13 +120,17 @@ def _keys(schema: dict[str, Any], root: dict[str, Any], prefix: str) -> Iterator
 def _nested(part: dict[str, Any], root: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """The object schemas inside `part`, each with what leads to it from its key."""
     inside = [
-        (".", part),
-        (".<name>.", _values(part)),
-        ("[].", part.get("items")),
-        *(pair for branch in part.get("anyOf", []) for pair in _nested(_resolved(branch, root), root)),
+        ("", part.get("anyOf", [])),
+        ("[]", [part["items"]] if "items" in part else []),
+        (".<name>", [_values(part)] if _values(part) else []),
     ]
-    found = [(suffix, _resolved(inner, root)) for suffix, inner in inside if isinstance(inner, dict)]
-    return [(suffix, inner) for suffix, inner in found if inner.get("properties")]
+    found = [(".", part)] if part.get("properties") else []
+    return found + [
+        (step + suffix, inner)
+        for step, branches in inside
+        for branch in branches
+        for suffix, inner in _nested(_resolved(branch, root), root)
+    ]
 
 
 def _values(part: dict[str, Any]) -> dict[str, Any] | None:
@@ -148,6 +153,13 @@ def _resolved(part: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
 
 def _kind(part: dict[str, Any], root: dict[str, Any]) -> str:
     """What a value may be, in words."""
+    if {"on", "off"} in [set(branch.get("enum", [])) for branch in part.get("anyOf", [])]:
+        rest = [
+            branch
+            for branch in part["anyOf"]
+            if branch.get("type") != "boolean" and "off" not in branch.get("enum", [])
+        ]
+        return " or ".join([*(_kind(branch, root) for branch in rest), "on or off"])
     if "enum" in part or "const" in part:
         return ", ".join(f"`{json.dumps(value)}`" for value in part.get("enum", [part.get("const")]))
     for several in ("anyOf", "oneOf"):
@@ -207,7 +219,13 @@ def _fill(_app: Sphinx, _page: str, source: list[str]) -> None:
     source[0] = _MARK.sub(lambda mark: GENERATORS[mark[1]](), source[0])
 
 
+def _literal(_app: Sphinx, _what: str, _name: str, _obj: object, _options: object, lines: list[str]) -> None:
+    """Docstrings are written with single backticks, as in Markdown; reStructuredText wants two for code."""
+    lines[:] = _CODE.sub(r"``\1``", "\n".join(lines)).split("\n")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
     app.connect("source-read", _fill)
+    app.connect("autodoc-process-docstring", _literal, priority=400)  # before napoleon splits attributes at colons
     return {"parallel_read_safe": True}
