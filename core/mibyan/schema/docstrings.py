@@ -1,0 +1,50 @@
+"""What a docstring tells a model: the text before its sections, and what each parameter means."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from inspect import cleandoc
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from docstring_parser import Docstring
+
+#: A line that could begin a section or a field, in any of the styles; without one there is only text.
+_STRUCTURE = re.compile(r"^[ \t]*(?:[A-Z][\w ]{0,30}:[ \t]*$|:\w+|@\w+|-{3,}[ \t]*$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Documentation:
+    """A docstring, read."""
+
+    #: The text before the sections; empty if there is none.
+    description: str = ""
+    #: What each parameter means, by its name.
+    parameters: dict[str, str] = field(default_factory=dict)
+
+
+def read_docstring(text: object) -> Documentation:
+    """A docstring in Google, NumPy or Sphinx style (PEP 257 for its indentation).
+
+    Args:
+        text: A function's `__doc__`; anything but text is no docstring.
+    """
+    if not isinstance(text, str):
+        return Documentation()
+    text = cleandoc(text)
+    if not _STRUCTURE.search(text):
+        return Documentation(text.strip())
+    try:
+        from docstring_parser import parse
+
+        return _documentation(parse(text))
+    except Exception:  # a docstring isn't a reason to refuse a tool
+        return Documentation(text.strip())
+
+
+def _documentation(parsed: Docstring) -> Documentation:
+    between = "\n\n" if parsed.blank_after_short_description else "\n"
+    parts = [part.strip() for part in (parsed.short_description, parsed.long_description) if part]
+    parameters = {each.arg_name: each.description.strip() for each in parsed.params if each.description}
+    return Documentation(between.join(parts), parameters)

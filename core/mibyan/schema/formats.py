@@ -1,0 +1,77 @@
+"""A tool's definition in the words of each provider."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mibyan.text import suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def render(schema: Mapping[str, Any], format: str, *, annotations: Mapping[str, bool] | None = None) -> dict[str, Any]:  # noqa: A002 - the public surface calls it so
+    """One tool as a provider wants it told; its parts are shared with `schema`, not copied.
+
+    Args:
+        schema: A normalised schema: `{"name", "parameters"}` and perhaps `"description"` and more.
+        format: One of `FORMATS`.
+        annotations: MCP's hints (2025-06-18, server/tools); only `mcp` tells them.
+
+    Returns:
+        `openai` `{"type": "function", "function": schema}`; `openai-responses` `{"type", "name", "description",
+        "parameters"}`; `anthropic` `{"name", "description", "input_schema"}`; `gemini` `{"name", "description",
+        "parametersJsonSchema"}`; `mcp` `{"name", "description", "inputSchema", "annotations"}`. A description is
+        there where the schema has one.
+
+    Raises:
+        ValueError: The format isn't known.
+    """
+    try:
+        renderer = _RENDERERS[format]
+    except (KeyError, TypeError):
+        meant = suggest(format, FORMATS) if isinstance(format, str) else None
+        hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(FORMATS)}."
+        msg = f"Unknown format {format!r}; {hint}"
+        raise ValueError(msg) from None
+    return renderer(schema, annotations or {})
+
+
+def _openai(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
+    return {"type": "function", "function": schema}
+
+
+def _openai_responses(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
+    return {"type": "function", **_named(schema), "parameters": schema["parameters"]}
+
+
+def _anthropic(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
+    return {**_named(schema), "input_schema": schema["parameters"]}
+
+
+def _gemini(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
+    return {**_named(schema), "parametersJsonSchema": schema["parameters"]}
+
+
+def _mcp(schema: Mapping[str, Any], annotations: Mapping[str, bool]) -> dict[str, Any]:
+    return {**_named(schema), "inputSchema": schema["parameters"], "annotations": dict(annotations)}
+
+
+def _named(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What all formats have: the name, and the description if there is one."""
+    named = {"name": schema["name"]}
+    if "description" in schema:
+        named["description"] = schema["description"]
+    return named
+
+
+_RENDERERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, bool]], dict[str, Any]]] = {
+    "openai": _openai,
+    "openai-responses": _openai_responses,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+    "mcp": _mcp,
+}
+
+#: The formats that definitions can have; the first is the default everywhere.
+FORMATS: tuple[str, ...] = tuple(_RENDERERS)
