@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_NAMES: dict[str, Any] = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict, "None": None}
+_NAMES: dict[str, Any] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "list": list,
+    "dict": dict,
+    "None": None,
+}
 #: Text that is made of these names only means the same everywhere, unless a scope gives them another meaning.
 _ONLY_NAMES = re.compile(rf"(?:\b(?:{'|'.join(_NAMES)})\b|[\[\], |])+")
 

@@ -78,7 +78,8 @@ def _is_plain(root: Node, value: Any) -> bool:
 
 def _stable(root: Node, value: Any) -> tuple[Any, list[Repair]]:
     """The value after as many rounds as change something."""
-    found, repairs = value, []
+    found = value
+    repairs: list[Repair] = []
     for _ in range(_MAX_ROUNDS):
         walk = Walk()
         found = root.repair(found, walk, wrap=True)
@@ -116,7 +117,9 @@ class _Builder:
         node.types = _types(schema)
         node.values = _values(schema)
         self._fill_object(node, schema, path)
-        node.prefix = [self.node(part, (*path, "prefixItems", i)) for i, part in enumerate(_list(schema, "prefixItems"))]
+        node.prefix = [
+            self.node(part, (*path, "prefixItems", i)) for i, part in enumerate(_list(schema, "prefixItems"))
+        ]
         node.items = self.node(schema.get("items"), (*path, "items"))
         if (target := self._target(schema.get("$ref"))) is not None:
             node.parts.append(self._node(*target))
@@ -150,7 +153,8 @@ class _Builder:
         """What a local `$ref` points to, and where that is."""
         if not isinstance(ref, str) or not ref.startswith("#") or (len(ref) > 1 and ref[1] != "/"):
             return None
-        target, path = self._schema, []
+        target = self._schema
+        path: list[str | int] = []
         for step in _steps(ref):
             if isinstance(target, dict) and step in target:
                 target = target[step]

@@ -6,7 +6,8 @@ import binascii
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence, Set, ValuesView
+from collections.abc import Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from itertools import islice
 from typing import Any
@@ -56,7 +57,7 @@ def _plain(value: object, depth: int, path: set[int]) -> Any:
         return _scalar(value) if isinstance(value, str | int | float | None) else _compound(value, depth, path)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001 - whatever a value's methods raise, it has a text
+    except BaseException:
         return _describe(value)
 
 
@@ -126,7 +127,7 @@ def _rank(plain: object) -> tuple[bool, float | int, str]:
 
 
 def _text(plain: object) -> str:
-    from mibyan.schema.jsontext import to_json  # noqa: PLC0415 - that module needs this one too, later
+    from mibyan.schema.jsontext import to_json
 
     return to_json(plain)
 
@@ -138,7 +139,7 @@ def _parts(value: object) -> list[Any] | None:
         return _pairs(value)
     if isinstance(value, str | bytes | bytearray | memoryview | range):
         return None
-    if isinstance(value, Set):
+    if isinstance(value, AbstractSet):
         return _Unordered(islice(value, MAX_ITEMS))
     if isinstance(value, Sequence | ValuesView):
         return list(islice(value, MAX_ITEMS))
@@ -161,7 +162,7 @@ def _dumped(model: Any) -> Mapping[Any, Any]:
     """A pydantic model's fields; its JSON mode hides secrets, and can't say everything that the other can."""
     try:
         fields = model.model_dump(mode="json")
-    except Exception:  # noqa: BLE001 - a serialiser of the model's author
+    except Exception:
         fields = model.model_dump()
     return fields if isinstance(fields, Mapping) else {"root": fields}
 
@@ -169,7 +170,7 @@ def _dumped(model: Any) -> Mapping[Any, Any]:
 def _attribute(value: object, name: str) -> Any:
     try:
         return getattr(value, name)
-    except Exception:  # noqa: BLE001 - a property, or a slot that was never filled
+    except Exception:
         return None
 
 
@@ -203,7 +204,7 @@ def _describe(value: object) -> str:
         return _ADDRESS.sub("", text).replace(str(id(value)), "")
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001 - its `str` raises
+    except BaseException:
         return _nameless(value)
 
 
@@ -212,5 +213,5 @@ def _nameless(value: object) -> str:
         return clean(f"<{type(value).__name__} object>")
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001 - its class's name raises too
+    except BaseException:
         return "<object>"

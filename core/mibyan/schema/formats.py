@@ -19,7 +19,7 @@ def render(schema: Mapping[str, Any], format: str, *, annotations: Mapping[str, 
         annotations: MCP's hints (2025-06-18, server/tools); only `mcp` tells them.
 
     Returns:
-        `openai` `{"type": "function", "function": schema}`; `openai-responses` `{"type", "name", "description",
+        `openai` `{"type": "function", "function": {"name", "description", "parameters"}}`; `openai-responses` `{"type", "name", "description",
         "parameters"}`; `anthropic` `{"name", "description", "input_schema"}`; `gemini` `{"name", "description",
         "parametersJsonSchema"}`; `mcp` `{"name", "description", "inputSchema", "annotations"}`. A description is
         there where the schema has one.
@@ -38,7 +38,9 @@ def render(schema: Mapping[str, Any], format: str, *, annotations: Mapping[str, 
 
 
 def _openai(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
-    return {"type": "function", "function": schema}
+    # Providers refuse requests with keys they don't know.
+    known = schema if schema.keys() <= _OPENAI_KEYS else {k: v for k, v in schema.items() if k in _OPENAI_KEYS}
+    return {"type": "function", "function": known}
 
 
 def _openai_responses(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
@@ -64,6 +66,8 @@ def _named(schema: Mapping[str, Any]) -> dict[str, Any]:
         named["description"] = schema["description"]
     return named
 
+
+_OPENAI_KEYS = frozenset(("name", "description", "parameters", "strict"))
 
 _RENDERERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, bool]], dict[str, Any]]] = {
     "openai": _openai,

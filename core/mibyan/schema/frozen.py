@@ -14,7 +14,7 @@ def _refuse(self: object, *_args: object, **_kwargs: object) -> NoReturn:
     Raises:
         TypeError: Always.
     """
-    msg = f"this {type(self).__base__.__name__} is read-only; take a copy first (copy.deepcopy)"
+    msg = f"this {'dict' if isinstance(self, dict) else 'list'} is read-only; take a copy first (copy.deepcopy)"
     raise TypeError(msg)
 
 
@@ -23,8 +23,8 @@ class FrozenDict(dict[str, Any]):
 
     __slots__ = ()
 
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
     def copy(self) -> dict[str, Any]:
         """A plain `dict` with the same (still read-only) values."""
@@ -45,8 +45,8 @@ class FrozenList(list[Any]):
 
     __slots__ = ()
 
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
     def copy(self) -> list[Any]:
         """A plain `list` with the same (still read-only) items."""

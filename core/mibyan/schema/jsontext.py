@@ -35,13 +35,13 @@ def to_json(value: object, *, limit_depth: int = MAX_DEPTH) -> str:
             return text
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001, S110 - whatever a value's methods raise, it has a text
+    except BaseException:  # noqa: S110 - whatever a value's methods raise, it has a text
         pass
     try:
         return _encode(to_data(value, limit_depth=limit_depth))
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001 - no stack or memory left
+    except BaseException:
         return '"<not serialisable>"'
 
 
@@ -61,7 +61,7 @@ def to_data(value: object, *, limit_depth: int = MAX_DEPTH) -> Any:
         KeyboardInterrupt: The only thing that leaves, if it comes meanwhile.
     """
     # The rare road has a module of its own, which most processes never read.
-    from mibyan.schema.degrade import degrade  # noqa: PLC0415
+    from mibyan.schema.degrade import degrade
 
     return degrade(value, limit_depth)
 
@@ -72,7 +72,7 @@ def _encoder() -> Callable[[object], str]:
     `json.dumps` with options builds an encoder on each call; the C function behind it can be kept. Without markers
     it finds cycles by the recursion limit, which serves as well here.
     """
-    make = json.encoder.c_make_encoder
+    make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:  # pragma: no cover - an interpreter without the C accelerator
         return json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     chunks = make(None, _refuse, json.encoder.encode_basestring, None, ": ", ", ", False, False, False)  # noqa: FBT003

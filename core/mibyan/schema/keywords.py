@@ -43,12 +43,11 @@ class Fault(Exception):  # noqa: N818 - it never leaves the room
         self.path.append(f"[{key}]" if isinstance(key, int) else f".{shown(key) if not isinstance(key, str) else key}")
         return self
 
-
     @property
     def where(self) -> str:
         """The path from the outside in, such as `parameters.anyOf[0].type`; the middle of a long one is left out."""
         path = "".join(reversed(self.path)).removeprefix(".")
-        return path if len(path) <= 200 else f"{path[:100]} … {path[-90:]}"  # noqa: PLR2004 - two lines of a terminal
+        return path if len(path) <= 200 else f"{path[:100]} … {path[-90:]}"
 
 
 class Walk:
@@ -189,7 +188,7 @@ def number(_walk: Walk, value: Any) -> int | float:
         if not math.isfinite(value):
             raise Fault(f"is {shown(value)}, which JSON can't say")
         return float.__pos__(value)
-    if value.bit_length() > 4096:  # noqa: PLR2004 - far from any number that means something, and from JSON's limits
+    if value.bit_length() > 4096:
         raise Fault("is an integer too large to be sent")
     return int.__pos__(value)
 
@@ -242,7 +241,7 @@ def _distinct(found: FrozenList, *, least: int = 1) -> FrozenList:
 
 def _required(walk: Walk, value: Any) -> FrozenList:
     if isinstance(value, bool):
-        hint = "The object that has the property lists its name: \"required\": [\"…\"]."
+        hint = 'The object that has the property lists its name: "required": ["…"].'
         raise Fault(f"is {shown(value)}, expected a list of names", hint)
     return _names(walk, value)
 
@@ -281,10 +280,10 @@ def shown(value: object) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     try:
         spelled = repr(value) if isinstance(value, str | int | float) else type(value).__name__
-    except Exception:  # noqa: BLE001 - a very long integer, or a subclass with a `repr` of its own
+    except Exception:
         spelled = "a value"
     article = "" if isinstance(value, str | int | float) else "an " if spelled[:1].lower() in "aeiou" else "a "
-    return article + (spelled if len(spelled) <= 80 else spelled[:79] + "…")  # noqa: PLR2004 - a line's worth
+    return article + (spelled if len(spelled) <= 80 else spelled[:79] + "…")
 
 
 #: Keywords whose contents have a form; what stands under any other key is a JSON value.

@@ -24,7 +24,17 @@ _MAX_VALUES = 2_000_000
 _BASE = "urn:mibyan:parameters"
 
 #: Keywords that say nothing about validity; some are often written in ways that the meta-schema refuses.
-ANNOTATIONS = ("$comment", "default", "deprecated", "description", "example", "examples", "readOnly", "title", "writeOnly")
+ANNOTATIONS = (
+    "$comment",
+    "default",
+    "deprecated",
+    "description",
+    "example",
+    "examples",
+    "readOnly",
+    "title",
+    "writeOnly",
+)
 
 
 def compile_schema(schema: Any) -> Draft202012Validator:

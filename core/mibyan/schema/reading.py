@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 MAX_NESTING = 200
 
 
-class JSONProblem(ValueError):
+class JSONProblem(ValueError):  # noqa: N818 - what it is of is in its name
     """Text that isn't JSON, or not JSON with one meaning.
 
     Args:
@@ -44,9 +44,7 @@ def parse_strict(text: str) -> Any:
     try:
         value = _decode(text)
         # Each pair has a colon, so as many keys as colons means that no key stood twice.
-        if type(value) is dict and len(value) != text.count(":"):
-            value = _decode_pairs(text)
-        elif type(value) is list and ":" in text:
+        if (type(value) is dict and len(value) != text.count(":")) or (type(value) is list and ":" in text):
             value = _decode_pairs(text)
     except JSONProblem:
         raise

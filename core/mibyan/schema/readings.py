@@ -33,7 +33,7 @@ def read_boolean(text: str) -> Any:
 
 def read_container(text: str) -> Any:
     """The object or array that the text is, strictly read; else `NOTHING`."""
-    if not text.lstrip()[:1] in ("{", "["):
+    if text.lstrip()[:1] not in {"{", "["}:
         return NOTHING
     try:
         return parse_strict(text)
@@ -87,13 +87,13 @@ def _is_written(number: float, digits: int, power: int) -> bool:
     _, units, fraction, minus, exponent = match.groups(default="")
     its_power = int(exponent or 0) * (-1 if minus == "-" else 1) - len(fraction)
     least = min(power, its_power)
-    return digits * 10 ** (power - least) == int(units + fraction) * 10 ** (its_power - least)
+    return bool(digits * 10 ** (power - least) == int(units + fraction) * 10 ** (its_power - least))
 
 
 def same(one: Any, other: Any) -> bool:
     """Whether two JSON values are equal as JSON Schema means it: 1 is 1.0, and neither is true (Core, section 4.2.2)."""
     if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
+        return isinstance(one, bool) and one is other
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):

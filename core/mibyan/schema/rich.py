@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mibyan.errors import ToolSchemaError
 from mibyan.schema.parts import rewrite
@@ -48,7 +48,7 @@ class RichTypes:
             # pydantic looks names up in the frame that calls it: that is how to give it a function's scope.
             global_names = {**self._scope.global_names(), "__adapter__": TypeAdapter, "__type__": annotation}
             made: TypeAdapter[Any] = eval("__adapter__(__type__)", global_names, local_names)  # noqa: S307 - no text of others
-            return made  # noqa: RET504 - eval has no type
+            return made
         except Exception as error:  # pydantic's own, or of a type's `__get_pydantic_core_schema__`
             raise self._refused(name, error) from error
 
@@ -70,7 +70,8 @@ class RichTypes:
                 adapter.json_schema(schema_generator=_generator())
             except Exception as error:
                 raise self._refused(name, error) from error
-        inputs = [(name, "validation", adapter) for name, adapter in self._adapters.items()]
+        mode: Literal["validation"] = "validation"
+        inputs = [(name, mode, adapter) for name, adapter in self._adapters.items()]
         found, shared = TypeAdapter.json_schemas(inputs, schema_generator=_generator())
         schemas = {name: rewrite(schema, _untitled) for (name, _), schema in found.items()}
         definitions = {name: rewrite(schema, _untitled) for name, schema in shared.get("$defs", {}).items()}
@@ -102,21 +103,19 @@ def _validated(name: str, value: Any, adapter: TypeAdapter[Any], violations: lis
         return adapter.validate_python(value)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - a type's own validator may raise anything
+    except BaseException as error:
         problems = getattr(error, "errors", None)
         if not callable(problems):
             violations.append(Violation(name, one_line(describe_exception(error))))
             return value
-        for each in problems(include_url=False, include_context=False, include_input=False):
-            violations.append(Violation(place([name, *each["loc"]]), one_line(each["msg"])))
+        found = problems(include_url=False, include_context=False, include_input=False)
+        violations += [Violation(place([name, *each["loc"]]), one_line(each["msg"])) for each in found]
     return value
 
 
 def _generator() -> type[GenerateJsonSchema]:
-    """pydantic's generator, without its warnings: a default that JSON can't say is left out here anyway."""
+    """Pydantic's generator, without its warnings: a default that JSON can't say is left out here anyway."""
     from pydantic.json_schema import GenerateJsonSchema
-
-    from mibyan.schema.annotations import Scope
 
     class Generator(GenerateJsonSchema):
         ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - pydantic's attribute

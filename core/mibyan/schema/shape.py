@@ -104,7 +104,9 @@ class Node:
             return value
         walk.depth -= 1
         mark = walk.mark()
-        found = own = self._descend(value, walk, wrap=wrap) if self.admits(value) else self._read(value, walk, wrap=wrap)
+        found = own = (
+            self._descend(value, walk, wrap=wrap) if self.admits(value) else self._read(value, walk, wrap=wrap)
+        )
         for part in self.parts:
             found = part.repair(found, walk, wrap=wrap)
         for union in self.unions:

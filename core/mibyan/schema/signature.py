@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -235,7 +236,7 @@ def _general_signature(tool: str, function: Callable[..., Any]) -> Iterator[tupl
     except (TypeError, ValueError) as error:
         msg = f"tool {tool!r}: {type(function).__name__} has no signature to make a schema of"
         raise ToolSchemaError(msg, hint="Wrap it in a typed function.") from error
-    kinds = {
+    kinds: dict[object, str] = {
         inspect.Parameter.POSITIONAL_ONLY: "positional-only",
         inspect.Parameter.VAR_POSITIONAL: "*args",
         inspect.Parameter.VAR_KEYWORD: "**kwargs",
@@ -250,7 +251,9 @@ def _resolved(tool: str, parameter: str, annotation: Any, scope: Scope) -> Any:
         return scope.resolve(annotation)
     except Exception as error:  # an annotation is an expression and may do anything
         reason = f"has an annotation that can't be resolved ({one_line(describe_exception(error))})"
-        _refuse(tool, parameter, reason, "Names that only a type checker sees (TYPE_CHECKING) aren't there at run time.")
+        _refuse(
+            tool, parameter, reason, "Names that only a type checker sees (TYPE_CHECKING) aren't there at run time."
+        )
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
@@ -265,14 +268,16 @@ def _is_async(function: Callable[..., Any]) -> bool:
         return True
     import inspect
 
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+    if inspect.iscoroutinefunction(function):
+        return True
+    return inspect.iscoroutinefunction(vars(type(function)).get("__call__"))
 
 
 def _is_json(value: Any, depth: int = 32) -> bool:
     """Whether a default is a JSON value, and so can stand in a schema."""
     kind = type(value)
     if kind is float:
-        return value - value == 0.0  # finite
+        return math.isfinite(value)
     if kind is list:
         return depth > 0 and all(_is_json(item, depth - 1) for item in value)
     if kind is dict:

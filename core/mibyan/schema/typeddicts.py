@@ -50,14 +50,17 @@ class _Replacement:
         return _rebuilt(annotation, origin, new)
 
     def _typeddict(self, annotation: Any, outer: tuple[Any, ...]) -> Any:
-        from typing_extensions import NotRequired, Required, TypedDict
+        from typing import NotRequired, Required
 
+        from typing_extensions import TypedDict
+
+        make: Any = TypedDict  # called, not subclassed: the type checker expects literals
         fields: dict[str, Any] = {}
         for name, hint in typing.get_type_hints(annotation, None, self._local_names, include_extras=True).items():
             inner = get_args(hint)[0] if get_origin(hint) in _QUALIFIERS else hint
             wrapper: Any = Required if _is_required(annotation, name, hint) else NotRequired
             fields[name] = wrapper[self.of(inner, outer)]
-        made = TypedDict(annotation.__name__, fields)  # type: ignore[operator]
+        made: Any = make(annotation.__name__, fields)
         made.__doc__ = annotation.__doc__
         return made
 

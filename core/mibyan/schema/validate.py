@@ -56,11 +56,10 @@ class Validator:
     def ok(self, value: Any) -> bool:
         """Whether a value is valid."""
         try:
-            if is_sane(value) and self._is_valid(value):
-                return True
+            valid = is_sane(value) and self._is_valid(value)
         except Exception:  # a lone surrogate, say: the quick way isn't the last word
-            pass
-        return not self.violations(value)
+            valid = False
+        return valid or not self.violations(value)
 
     def violations(self, value: Any) -> list[Violation]:
         """Everything that is wrong with a value, in the order of the paths; empty if it is valid."""
