@@ -48,7 +48,7 @@ def test_formats(world: Any, name: str) -> None:
     assert world.builder.build(format=name) == [formats.render(entry.schema, name, annotations=entry.annotations)]
 
 
-@pytest.mark.parametrize("name", ["opnai", "", "OPENAI", None, 3])
+@pytest.mark.parametrize("name", ["opnai", "", "OPENAI", None, 3, ["openai"]])
 @pytest.mark.parametrize("count", [0, 1])
 def test_unknown_formats(world: Any, name: Any, count: int) -> None:
     """An unknown format is a ValueError with a suggestion or the list, also where there is nothing to show."""

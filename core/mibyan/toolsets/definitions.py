@@ -107,7 +107,7 @@ class DefinitionBuilder:
         state = self._current()
         asked = read_names("names", names) or ()
         key = ("names", asked, format)
-        plan = state.plans.get(key)
+        plan = state.plans.get(key) if isinstance(format, str) else None
         if plan is None:
             _check_format(format)
             aliases = state.snapshot.aliases
@@ -259,10 +259,5 @@ class DefinitionBuilder:
 
 
 def _check_format(name: str) -> None:
-    if name in formats.FORMATS:
-        return
-    from mibyan.text import suggest
-
-    meant = suggest(name, formats.FORMATS) if isinstance(name, str) else None
-    hint = f"; did you mean {meant!r}?" if meant else f"; there are {', '.join(formats.FORMATS)}."
-    raise ValueError(f"Unknown format {name!r}{hint}")
+    """Let the room that knows the formats refuse an unknown one, also where there is no tool to show."""
+    formats.render({"name": "", "parameters": {}}, name)
