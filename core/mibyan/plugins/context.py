@@ -1,0 +1,307 @@
+"""`PluginContext`: what a plugin's `register(ctx)` is handed; all that it does through it is the plugin's (api.md, `ctx`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mibyan.errors import PluginError
+from mibyan.plugins.manifest import Manifest
+from mibyan.plugins.offers import Offer
+from mibyan.report import Decision
+
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import Callable, Iterable, Mapping
+
+    from mibyan.plugins.candidate import Candidate
+    from mibyan.plugins.ledger import Ledger
+    from mibyan.plugins.offers import OfferKind, OfferTable
+    from mibyan.plugins.plugin_registry import PluginRegistry
+    from mibyan.plugins.services import LoaderServices
+    from mibyan.tools.entry import ToolEntry
+
+
+class PluginContext:
+    """A plugin's side of the runtime it is loaded into.
+
+    What it registers belongs to the plugin: it is taken back when the loading fails and when the plugin is unloaded.
+    After that every method that registers something raises `PluginError`.
+    """
+
+    def __init__(
+        self,
+        candidate: Candidate,
+        ledger: Ledger,
+        registry: PluginRegistry,
+        offers: OfferTable,
+        services: LoaderServices,
+        config: Mapping[str, Any],
+        *,
+        rank: int = 0,
+    ) -> None:
+        self._candidate = candidate
+        self._ledger = ledger
+        self._offers = offers
+        self._services = services
+        self._rank = rank
+        #: The plugin's id.
+        self.plugin_id: str = candidate.id
+        #: Its manifest; one with the id and the version alone if it has none.
+        self.manifest: Manifest = candidate.manifest or Manifest(id=candidate.id, version=candidate.version)
+        #: Its own settings, read-only: `plugins.entries.<id>.config`, valid by the manifest's `config_schema`.
+        self.config: Mapping[str, Any] = config
+        #: The registry as the plugin may use it, see `ToolRegistry`.
+        self.registry: PluginRegistry = registry
+
+    # Registering -------------------------------------------------------------------------------------------------
+
+    def register_tool(
+        self,
+        name: str,
+        toolset: str,
+        schema: Mapping[str, Any],
+        handler: Callable[..., Any],
+        *args: Any,
+        **options: Any,
+    ) -> ToolEntry | None:
+        """Register a tool; arguments, result and errors as for `ToolRegistry.register`."""
+        return self.registry.register(name, toolset, schema, handler, *args, **options)
+
+    def register_toolset(
+        self, name: str, tools: Iterable[str] = (), includes: Iterable[str] = (), description: str = ""
+    ) -> bool:
+        """Declare a toolset beside those that tools name as their own.
+
+        Args:
+            name: Its name.
+            tools: Names of tools.
+            includes: Names of toolsets that belong to it.
+            description: One sentence for people.
+
+        Returns:
+            False when another plugin has a toolset of that name: it is in the report.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            PluginError: The plugin isn't loaded any more.
+        """
+        from mibyan.tools.store import Toolset
+
+        self._open(f"register the toolset {name!r}")
+        _require_text(name, "register_toolset", "name")
+        made = Toolset(name, _names(tools, "tools"), _names(includes, "includes"), description, "plugin",
+                       self._candidate.origin, self._ledger.owner)  # fmt: skip
+        held = self._services.store.declare_toolset(made)
+        if held is not None:
+            whose = held.owner.id if held.owner is not None else held.origin
+            self._reject(f"toolset:{name}", f"the toolset {name!r} belongs to plugin {whose!r}")
+        return held is None
+
+    def register_hook(self, name: str, function: Callable[..., Any]) -> bool:
+        """Implement a hook.
+
+        Args:
+            name: A hook's name; an unknown one is put into the report with a suggestion.
+            function: The implementation; it may take any subset of the hook's arguments, and be a coroutine function.
+
+        Returns:
+            Whether there is such a hook.
+
+        Raises:
+            TypeError: `function` isn't callable.
+            PluginError: Its signature doesn't fit (both are shown), or the plugin isn't loaded any more.
+        """
+        self._open(f"register the hook {name!r}")
+        _require_text(name, "register_hook", "name")
+        if not callable(function):
+            raise TypeError(f"register_hook({name!r}, ...) takes a function, not {type(function).__name__}.")
+        return bool(self.add_hooks({name: function}))
+
+    def register_command(
+        self, name: str, handler: Callable[..., Any], description: str = "", args_hint: str = ""
+    ) -> bool:
+        """Offer a command for `mibyan command NAME …`.
+
+        Args:
+            name: The command's name.
+            handler: `handler(text) -> text`, sync or async; it gets the arguments as one raw text.
+            description: One sentence for people.
+            args_hint: What the arguments look like.
+
+        Returns:
+            False when another plugin has a command of that name: it is in the report.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            PluginError: The plugin isn't loaded any more.
+        """
+        self._open(f"register the command {name!r}")
+        _require_text(name, "register_command", "name")
+        if not callable(handler):
+            raise TypeError(f"register_command({name!r}, ...) takes a callable, not {type(handler).__name__}.")
+        return self._offer("command", name, handler, description, args_hint)
+
+    def register_skill(self, path: str | Path) -> bool:
+        """Offer a skill: a folder with a `SKILL.md`, or such a file.
+
+        Args:
+            path: Relative to the plugin's folder, or absolute.
+
+        Returns:
+            False when another plugin has a skill of that name: it is in the report.
+
+        Raises:
+            PluginError: There is nothing at `path`, it leaves the plugin's folder, or the plugin isn't loaded any more.
+        """
+        self._open(f"register the skill {str(path)!r}")
+        found = skill_path(self._candidate, path)
+        return self._offer("skill", skill_name(found), found)
+
+    def provide(self, name: str, factory: Callable[..., Any]) -> bool:
+        """Offer a service to the runtime and to other plugins: `rt.provided(name)` calls the factory on first use.
+
+        Returns:
+            False when another plugin provides that: it is in the report.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            PluginError: The plugin isn't loaded any more.
+        """
+        self._open(f"provide {name!r}")
+        _require_text(name, "provide", "name")
+        if not callable(factory):
+            raise TypeError(f"provide({name!r}, ...) takes a callable, not {type(factory).__name__}.")
+        return self._offer("service", name, factory)
+
+    def on_unload(self, callback: Callable[[], Any]) -> None:
+        """Call `callback` when the plugin is unloaded, its loading fails or the runtime closes; the last one first.
+
+        Raises:
+            TypeError: It isn't callable.
+            PluginError: The plugin isn't loaded any more.
+        """
+        self._ledger.require_open("add a callback")
+        if not callable(callback):
+            raise TypeError(f"on_unload takes a callable, not {type(callback).__name__}.")
+        self._ledger.callbacks.append(callback)
+
+    # Using -------------------------------------------------------------------------------------------------------
+
+    def dispatch_tool(self, name: str, args: Any = None) -> str:
+        """Run another tool through the whole pipeline, hooks and approvals included; the text the model would get.
+
+        Raises:
+            PluginError: The loader belongs to no runtime, or the plugin isn't loaded any more.
+        """
+        self._ledger.require_open(f"call the tool {name!r}")
+        if self._services.dispatch_tool is None:
+            raise PluginError("dispatch_tool needs a runtime", plugin_id=self.plugin_id)
+        return self._services.dispatch_tool(name, {} if args is None else args, self._ledger.owner)
+
+    @property
+    def approvals(self) -> Any:
+        """The runtime's approvals, see `mibyan.approvals`."""
+        return self._services.approvals
+
+    @property
+    def state(self) -> Path:
+        """A folder of the plugin's own that outlives it: `$MIBYAN_HOME/state/<id>`, made on first use, for the user only.
+
+        Raises:
+            PluginError: It can't be made.
+        """
+        path = self._services.home / "state" / self.plugin_id
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise PluginError(
+                f"the plugin's folder {path} can't be made: {error.strerror or error}", plugin_id=self.plugin_id,
+                origin=str(path), hint="Check the permissions of the folders above it.",
+            ) from error  # fmt: skip
+        return path
+
+    @property
+    def logger(self) -> logging.Logger:
+        """The plugin's logger, `mibyan.plugins.<id>`."""
+        import logging
+
+        return logging.getLogger(f"mibyan.plugins.{self.plugin_id}")
+
+    # For the loader ----------------------------------------------------------------------------------------------
+
+    def add_hooks(self, implementations: object) -> tuple[str, ...]:
+        """Add a module's, an object's or a mapping's implementations; the names of those that were taken.
+
+        Of a frozen plugin only the hooks that its manifest names count.
+
+        Raises:
+            PluginError: A signature doesn't fit.
+        """
+        frozen = {*self.manifest.hooks, "mibyan_unload"} if self.manifest.frozen else None
+        return self._services.hooks.register(
+            self._ledger.owner, implementations, rank=self._rank, observer=is_observer(self.manifest), only=frozen
+        )
+
+    def _open(self, what: str) -> None:
+        self._ledger.require_open(what)
+        self._ledger.offered += 1
+
+    def _offer(self, kind: OfferKind, name: str, value: Any, description: str = "", args_hint: str = "") -> bool:
+        held = self._offers.add(Offer(kind, name, self._ledger.owner, value, description, args_hint))
+        if held is not None:
+            self._reject(f"{kind}:{name}", f"the {kind} {name!r} belongs to plugin {held.owner.id!r}")
+        return held is None
+
+    def _reject(self, subject: str, reason: str) -> None:
+        self.logger.error("Plugin %r: registration REJECTED: %s", self.plugin_id, reason)
+        self._services.log.add(
+            Decision("rejected", subject, reason, self.plugin_id, self._candidate.origin,
+                     fix=f"mibyan plugins disable {self.plugin_id}", problem=True)
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<PluginContext of {self.plugin_id!r}>"
+
+
+def is_observer(manifest: Manifest | None) -> bool:
+    """Whether a plugin's failing hooks leave calls alone (`on_error: allow`, dispatch.H2)."""
+    return manifest is not None and (manifest.on_error == "allow" or manifest.role == "observer")
+
+
+def skill_path(candidate: Candidate, path: str | Path) -> Path:
+    """The absolute path of a plugin's skill.
+
+    Raises:
+        PluginError: There is nothing, or it leaves the plugin's folder.
+    """
+    root = candidate.root
+    found = (root / path if root is not None else Path(path)).resolve()
+    problem = None
+    if root is not None and not found.is_relative_to(root.resolve()):
+        problem = f"leaves the plugin's folder {root}"
+    elif not (found / "SKILL.md").is_file() and not (found.is_file() and found.suffix == ".md"):
+        problem = "isn't a folder with a SKILL.md, nor a .md file"
+    if problem is not None:
+        raise PluginError(f"the skill {str(path)!r} {problem}", plugin_id=candidate.id, origin=str(found))
+    return found
+
+
+def skill_name(path: Path) -> str:
+    """The name of the skill at `path`: its folder's, or the file's."""
+    return path.name if path.is_dir() else path.parent.name if path.name == "SKILL.md" else path.stem
+
+
+def _require_text(value: object, method: str, what: str) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise TypeError(f"{method}: {what} must be a non-empty text, not {value!r}.")
+
+
+def _names(value: Iterable[str], what: str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise TypeError(f"register_toolset: {what} must be a list of names, not one text.")
+    names = tuple(value)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"register_toolset: {what} must be a list of names.")
+    return names

@@ -1,0 +1,166 @@
+"""Frozen plugins: what the manifest defines is registered without an import, and supplied by the code later (plugins.M4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mibyan.errors import PluginError
+from mibyan.plugins.context import is_observer, skill_name, skill_path
+from mibyan.plugins.offers import Offer
+from mibyan.plugins.plugin_registry import supplied
+from mibyan.tools.entry import Requirements
+from mibyan.tools.registration import build_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mibyan.plugins.candidate import Candidate
+    from mibyan.plugins.context import PluginContext
+    from mibyan.plugins.ledger import Ledger
+    from mibyan.plugins.manifest import FrozenTool, Manifest
+    from mibyan.plugins.offers import OfferTable
+    from mibyan.plugins.services import LoaderServices
+    from mibyan.tools.entry import ToolEntry
+    from mibyan.tools.owner import Owner
+
+
+class LazyCheck:
+    """An availability check that is imported when it is first asked.
+
+    Args:
+        load: Imports the plugin and gives the function.
+    """
+
+    def __init__(self, load: Callable[[], Callable[[], Any]]) -> None:
+        self._load = load
+        self._check: Callable[[], Any] | None = None
+
+    def __call__(self) -> Any:
+        """The check's answer."""
+        if self._check is None:
+            self._check = self._load()
+        return self._check()
+
+
+def announce(
+    candidate: Candidate, ctx: PluginContext, ledger: Ledger, offers: OfferTable, services: LoaderServices,
+    activate: Callable[[], None], resolve: Callable[[str], Any], *, rank: int,
+) -> dict[str, ToolEntry]:  # fmt: skip
+    """Register what a manifest defines: tools without handlers, hooks, commands, toolsets, skills, backends.
+
+    Args:
+        candidate: The plugin, with its manifest.
+        ctx: Its context.
+        ledger: Its ledger.
+        offers: The runtime's offers.
+        services: The runtime's parts.
+        activate: Imports the plugin.
+        resolve: Imports the plugin and gives what `module:attribute` names.
+        rank: Its place in the order of plugins.
+
+    Returns:
+        The entries of its tools by name, those that were rejected too.
+
+    Raises:
+        MibyanError: Something in the manifest can't be registered.
+    """
+    manifest = ctx.manifest
+    entries = _entries(manifest, ledger.owner, candidate.origin, activate, resolve)
+    for entry in entries.values():
+        ctx.registry._register_entry(entry, override=entry.name in manifest.overrides)
+    if manifest.hooks:
+        services.hooks.announce(ledger.owner, manifest.hooks, activate, rank=rank, observer=is_observer(manifest))
+    offer_manifest(candidate, ctx, ledger, offers)
+    ledger.require_no_refusal()
+    return entries
+
+
+def offer_manifest(candidate: Candidate, ctx: PluginContext, ledger: Ledger, offers: OfferTable) -> None:
+    """Register what a manifest, frozen or not, defines beside tools and hooks."""
+    manifest, owner = ctx.manifest, ledger.owner
+    for name, toolset in manifest.toolsets.items():
+        ctx.register_toolset(name, toolset.tools, toolset.includes, toolset.description)
+    for command in manifest.commands:
+        offers.add(Offer("command", command.name, owner, None, command.description, command.args_hint))
+    for name in manifest.cli:
+        offers.add(Offer("cli", name, owner))
+    for name, target in manifest.environments.items():
+        offers.add(Offer("environment", name, owner, target))
+    for path in manifest.skills:
+        found = skill_path(candidate, path)
+        offers.add(Offer("skill", skill_name(found), owner, found))
+    ledger.offered += len(manifest.environments) + len(manifest.skills)
+
+
+def supply(manifest: Manifest, ledger: Ledger, services: LoaderServices, load: Callable[[str], Any]) -> None:
+    """Give the announced tools that the plugin's registration hasn't supplied the handlers that the manifest names.
+
+    Args:
+        manifest: The plugin's manifest.
+        ledger: The plugin's ledger.
+        services: The runtime's parts.
+        load: Gives what `module:attribute` names.
+
+    Raises:
+        PluginError: The code doesn't provide a tool that the manifest announces.
+    """
+    announced = ledger.announced or {}
+    for tool in manifest.tools:
+        lazy = announced[tool.name]
+        if tool.name in ledger.supplied or (tool.target is None and lazy.handled_by is not None):
+            continue
+        if tool.target is None:
+            raise PluginError(
+                f"its manifest announces the tool {tool.name!r}, which its code doesn't register",
+                hint="Tell the plugin's author: `mibyan plugins manifest PATH --check` shows what differs.",
+            )
+        ledger.supplied.add(tool.name)
+        services.store.replace(_supplied_by(load(tool.target), tool, lazy))
+
+
+def _entries(
+    manifest: Manifest, owner: Owner, origin: str, activate: Callable[[], None], resolve: Callable[[str], Any]
+) -> dict[str, ToolEntry]:
+    checks: dict[str, LazyCheck] = {}
+    entries: dict[str, ToolEntry] = {}
+    for tool in manifest.tools:
+        if tool.check is not None and tool.check not in checks:
+            checks[tool.check] = _lazy_check(tool.check, resolve)
+        entries[tool.name] = build_entry(
+            owner, tool.name, tool.toolset, dict(tool.schema), None, checks.get(tool.check or ""),
+            tool.requires_env, requires=_both(manifest.requires, tool.requires), activate=activate, origin=origin,
+            **tool.flags,
+        )  # fmt: skip
+    return entries
+
+
+def _lazy_check(target: str, resolve: Callable[[str], Any]) -> LazyCheck:
+    return LazyCheck(lambda: _required_callable(resolve(target), target, "check"))
+
+
+def _both(one: Requirements, other: Requirements) -> Requirements:
+    if not one or not other:
+        return one or other
+    return Requirements(
+        tuple(dict.fromkeys(one.env + other.env)),
+        tuple(dict.fromkeys(one.bins + other.bins)),
+        tuple(dict.fromkeys(one.modules + other.modules)),
+    )
+
+
+def _supplied_by(found: Any, tool: FrozenTool, lazy: ToolEntry) -> ToolEntry:
+    """The entry with the handler that the manifest's target names: a typed function, or a plain handler."""
+    from mibyan.tools.function import ToolFunction
+    from mibyan.tools.registry import _is_coroutine
+
+    if isinstance(found, ToolFunction):
+        return replace(supplied(lazy, found.entry(lazy.owner)), name=lazy.name)
+    handler = _required_callable(found, str(tool.target), "handler")
+    return replace(lazy, handler=handler, is_async=lazy.is_async or _is_coroutine(handler), activate=None)
+
+
+def _required_callable(found: Any, target: str, what: str) -> Any:
+    if not callable(found):
+        raise PluginError(f"its manifest names {target!r} as a {what}, which is {type(found).__name__}, not a function")
+    return found

@@ -1,0 +1,231 @@
+"""What is asked before a plugin's code is touched: may it load, does it fit, has it what it needs (plugins.L1, M3, S1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mibyan.config.keys import join_key
+from mibyan.config.sources import PluginEntry
+from mibyan.errors import PluginError
+from mibyan.plugins.sources.ids import PROJECT_TOOLS, resolve, split_requirement, trust_word
+from mibyan.plugins.state import DISABLED, FAILED, INCOMPATIBLE, NEEDS, SHADOWED, UNTRUSTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mibyan.config.load import LoadedConfig
+    from mibyan.plugins.candidate import Candidate
+    from mibyan.plugins.services import LoaderServices
+    from mibyan.plugins.sources.trust import TrustVerdict
+    from mibyan.plugins.state import State
+
+
+class Refusal(NamedTuple):
+    """Why a plugin isn't loaded: its state, the reason in a sentence, and what to do."""
+
+    state: State
+    reason: str
+    hint: str | None = None
+
+
+class Gates:
+    """The questions that are asked about each candidate of one discovery; nothing is imported.
+
+    Args:
+        services: The runtime's parts.
+    """
+
+    def __init__(self, services: LoaderServices) -> None:
+        self._services = services
+        self._trust: dict[tuple[str, str], TrustVerdict] = {}
+
+    def is_unable(self, candidate: Candidate) -> bool:
+        """Whether a candidate can't take another's place although nothing is wrong with it (plugins.L1)."""
+        return self._untrusted(candidate) is not None or _incompatible(candidate) is not None
+
+    def first(self, candidate: Candidate) -> Refusal | None:
+        """Why a candidate isn't loaded, as far as it concerns itself alone."""
+        questions = (_found_out, self._untrusted, _incompatible, self._isolated, self._misconfigured)
+        return next((refusal for ask in questions if (refusal := ask(candidate)) is not None), None)
+
+    def sources(self, candidate: Candidate) -> Mapping[str, bytes] | None:
+        """For project code the bytes that were hashed, by path below the candidate's root; `None` for other code.
+
+        Raises:
+            PluginError: It isn't trusted.
+        """
+        if not _is_project_code(candidate):
+            return None
+        verdict = self._verdict(candidate)
+        if not verdict.trusted or verdict.digest is None:
+            raise PluginError(f"plugin {candidate.id!r} isn't trusted: {verdict.reason}", plugin_id=candidate.id,
+                              origin=candidate.origin, hint=verdict.hint)  # fmt: skip
+        return verdict.digest.sources
+
+    def _untrusted(self, candidate: Candidate) -> Refusal | None:
+        if not _is_project_code(candidate):
+            return None
+        verdict = self._verdict(candidate)
+        return None if verdict.trusted else Refusal(UNTRUSTED, verdict.reason, verdict.hint)
+
+    def _verdict(self, candidate: Candidate) -> TrustVerdict:
+        from mibyan.plugins.sources.trust import TrustStore, TrustVerdict
+
+        root, project = candidate.root, self._services.project
+        if root is None or project is None:
+            return TrustVerdict(trusted=False, reason="there is no project that it could belong to")
+        key = (trust_word(candidate.id), str(root))
+        if key not in self._trust:
+            self._trust[key] = TrustStore(self._services.home).check(candidate.id, root, project)
+        return self._trust[key]
+
+    def _isolated(self, candidate: Candidate) -> Refusal | None:
+        name, entry = operator_entry(self._services.config, candidate)
+        if entry.isolation == "none":
+            return None
+        key = join_key(("plugins", "entries", name, "isolation"))
+        reason = (
+            f"{self._services.config.where(key)}: `isolation: {entry.isolation}` isn't possible yet, so it isn't loaded"
+        )
+        return Refusal(FAILED, reason, f"{key}: none")
+
+    def _misconfigured(self, candidate: Candidate) -> Refusal | None:
+        schema = candidate.manifest.config_schema if candidate.manifest is not None else None
+        if schema is None:
+            return None
+        name, entry = operator_entry(self._services.config, candidate)
+        if not entry.config and not schema.keys() & {
+            "required",
+            "minProperties",
+            "allOf",
+            "anyOf",
+            "oneOf",
+            "not",
+            "$ref",
+        }:
+            return None
+        return _config_problem(self._services.config, name, dict(entry.config), schema)
+
+
+def _found_out(candidate: Candidate) -> Refusal | None:
+    """What finding it has told already; deny wins over everything (plugins.L6)."""
+    if candidate.disabled is not None:
+        return Refusal(DISABLED, candidate.disabled, candidate.hint)
+    if candidate.shadowed_by is not None:
+        reason = f"{candidate.shadowed_by} has the same id and comes first"
+        return Refusal(SHADOWED, reason, f"rename one of the two, or: mibyan plugins disable {candidate.id}")
+    if candidate.problem is not None:
+        return Refusal(FAILED, candidate.problem, candidate.hint)
+    return None
+
+
+def needs(candidate: Candidate, state_of: Callable[[str], tuple[Candidate, Refusal | None] | None]) -> Refusal | None:
+    """Which plugin it requires and can't have.
+
+    Args:
+        candidate: The plugin.
+        state_of: The plugin with an id (in any spelling), and why it isn't loaded; `None`: there is none.
+    """
+    for text in candidate.manifest.requires_plugins if candidate.manifest is not None else ():
+        refusal = _needs_plugin(text, state_of)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def missing(candidate: Candidate) -> Refusal | None:
+    """Which variable, program or module its manifest requires for all of it and isn't there (registry.V1)."""
+    if candidate.manifest is None or not candidate.manifest.requires:
+        return None
+    from mibyan.tools.availability import missing_requirements
+
+    lacking = missing_requirements(candidate.manifest.requires)
+    return None if lacking is None else Refusal(NEEDS, lacking, "provide it, and start again")
+
+
+def operator_entry(config: LoadedConfig, candidate: Candidate) -> tuple[str, PluginEntry]:
+    """What the operator says about a plugin, and the key under `plugins.entries` where that stands (or would)."""
+    entries = config.settings.plugins.entries
+    name = resolve(candidate.id, entries)
+    return (candidate.id, PluginEntry()) if name is None else (name, entries[name])
+
+
+def may_override(candidate: Candidate, entry: PluginEntry) -> bool | tuple[str, ...]:
+    """Which tools the operator lets a plugin override (registry.R5): all, none, or those named.
+
+    What is said of another source doesn't count, and of a project's plugin it must be said: a cloned repository
+    must not inherit what was allowed to a plugin of the same id.
+    """
+    if entry.source is None:
+        return False if candidate.source == "project" else entry.allow_tool_override
+    return entry.allow_tool_override if entry.source == candidate.source else False
+
+
+def _is_project_code(candidate: Candidate) -> bool:
+    return candidate.source == "project" or candidate.id.startswith(PROJECT_TOOLS)
+
+
+def _incompatible(candidate: Candidate) -> Refusal | None:
+    """plugins.M3: the version of Mibyan."""
+    from mibyan._version import __version__
+
+    wanted = candidate.manifest.requires_mibyan if candidate.manifest is not None else ""
+    if not wanted or _fits(__version__, wanted):
+        return None
+    return Refusal(INCOMPATIBLE, f"it works with Mibyan {wanted}, this is {__version__}",
+                   "install a version of it, or of Mibyan, that fits")  # fmt: skip
+
+
+def _needs_plugin(text: str, state_of: Callable[[str], tuple[Candidate, Refusal | None] | None]) -> Refusal | None:
+    name, wanted = split_requirement(text)
+    found = state_of(name)
+    if found is None:
+        return Refusal(NEEDS, f"it needs the plugin {name!r}, which isn't installed", f"mibyan plugins install {name}")
+    other, refusal = found
+    if refusal is not None:
+        reason = f"it needs the plugin {other.id!r}, which is {refusal.state}: {refusal.reason}"
+        return Refusal(NEEDS, reason, refusal.hint)
+    if wanted and not _fits(other.version, wanted):
+        version = other.version or "one that doesn't say its version"
+        return Refusal(INCOMPATIBLE, f"it works with the plugin {other.id!r} {wanted}, this is {version}",
+                       "install versions of the two that fit")  # fmt: skip
+    return None
+
+
+def _fits(version: str, wanted: str) -> bool:
+    """Whether a version is in a PEP 440 range; one that isn't a version is in none."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return SpecifierSet(wanted).contains(Version(version), prereleases=True)
+    except (InvalidSpecifier, InvalidVersion):
+        return False
+
+
+def _config_problem(
+    config: LoadedConfig, name: str, value: dict[str, Any], schema: Mapping[str, Any]
+) -> Refusal | None:
+    from mibyan.schema.validate import compile_validator
+
+    violations = compile_validator(dict(schema)).violations(value)
+    if not violations:
+        return None
+    key = join_key(("plugins", "entries", name, "config"))
+    told = "; ".join(_told(config, key, violation.path, violation.message) for violation in violations[:5])
+    return Refusal(FAILED, told, f"mend {key} in {config.path.name}")
+
+
+def _told(config: LoadedConfig, key: str, path: str, message: str) -> str:
+    """`config.yaml:12: key 'plugins.entries.x.config.unit': message`."""
+    whole = key if not path else f"{key}{path}" if path.startswith("[") else f"{key}.{path}"
+    return f"{_where(config, whole, key)}: key {whole!r}: {message}"
+
+
+def _where(config: LoadedConfig, whole: str, key: str) -> str:
+    from mibyan.errors import ConfigError
+
+    try:
+        return config.where(whole)
+    except ConfigError:
+        return config.where(key)

@@ -1,0 +1,365 @@
+"""`PluginLoader`: the plugins of one runtime: found, loaded, imported when used, reloaded, unloaded (plugins.L1-L7)."""
+
+from __future__ import annotations
+
+import threading
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from mibyan.errors import PluginError
+from mibyan.plugins import gates
+from mibyan.plugins.gates import Gates
+from mibyan.plugins.loading import Loading
+from mibyan.plugins.offers import OfferedThings, Provided
+from mibyan.plugins.services import LoaderServices
+from mibyan.plugins.slots import PluginSlot, find_slot
+from mibyan.plugins.sources import ids
+from mibyan.plugins.sources.scan import discover
+from mibyan.plugins.state import ACTIVE, FAILED, FOUND, NEEDS, READY, SHADOWED, PluginRecord
+from mibyan.plugins.telling import tell_notes, tell_state
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping
+
+    from mibyan.plugins.candidate import Candidate, Discovery, Note
+    from mibyan.plugins.gates import Refusal
+
+__all__ = ["LoaderServices", "PluginLoader"]
+
+#: The loaders that are loading in this context: a plugin that asks for its runtime's tools meanwhile gets what is there.
+_LOADING: ContextVar[tuple[PluginLoader, ...]] = ContextVar("mibyan_loading", default=())
+
+#: Seconds for which another thread waits until the plugins are loaded; then it works with those that are.
+_PATIENCE = 120.0
+
+
+class PluginLoader:
+    """The plugins of one runtime.
+
+    Frozen plugins are registered from their manifests and imported when something of theirs is first used; the others
+    are imported by `load`. Nothing that a plugin does or raises leaves this class, but `KeyboardInterrupt`.
+
+    Args:
+        services: The runtime's parts.
+    """
+
+    def __init__(self, services: LoaderServices) -> None:
+        self._services = services
+        self._loading = Loading(services, self.activate, self.resolve)
+        self._lock = threading.RLock()
+        self._gates = Gates(services)
+        self._slots: list[PluginSlot] = []
+        self._notes: tuple[Note, ...] = ()
+        self._loaded = False
+        self._closed = False
+
+    # Loading -----------------------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Find all plugins and load those that may be, once; in the order of plugins.F1."""
+        if self._loaded or self._closed or self in _LOADING.get():
+            return
+        if not self._lock.acquire(timeout=_PATIENCE):
+            return
+        token = _LOADING.set((*_LOADING.get(), self))
+        try:
+            if not self._loaded:
+                self._load_all()
+                self._loaded = True
+        finally:
+            _LOADING.reset(token)
+            self._lock.release()
+
+    def _load_all(self) -> None:
+        if not self._slots:
+            found = self._discover()
+            self._notes = found.notes
+            tell_notes(found.notes, self._services.log)
+            self._slots = [PluginSlot(candidate, rank) for rank, candidate in enumerate(found.candidates)]
+        undecided = [slot for slot in self._slots if slot.state == FOUND]
+        for slot in undecided:
+            self._ask(slot)
+        for slot in undecided:
+            if slot.state == FOUND:
+                self._load_slot(slot)
+        self._drop_bereft()
+
+    def _discover(self) -> Discovery:
+        services = self._services
+        self._gates = Gates(services)
+        return discover(
+            services.config.settings.plugins, services.home, services.project, safe_mode=services.safe_mode,
+            also=services.also, no=services.no, further=services.further, unable=self._gates.is_unable,
+        )  # fmt: skip
+
+    def _load_slot(self, slot: PluginSlot) -> None:
+        """Announce or import a plugin that nothing speaks against."""
+        refusal = gates.needs(slot.candidate, self._standing)
+        if refusal is not None:
+            self._refuse(slot, refusal)
+            return
+        lacking = gates.missing(slot.candidate)
+        if slot.is_frozen:
+            self._attempt(slot, lambda: self._loading.announce(slot))
+        elif lacking is None:
+            self._attempt(slot, lambda: self._run(slot))
+        if lacking is not None and slot.state != FAILED:
+            self._refuse(slot, lacking)
+
+    def _run(self, slot: PluginSlot) -> None:
+        targets = [
+            one.candidate.target.value.partition(":")[0] for one in self._slots
+            if one.candidate.target is not None and one.candidate.target.kind in {"module", "entry_point"}
+        ]  # fmt: skip
+        self._loading.run(slot, targets)
+
+    def _attempt(self, slot: PluginSlot, do: Callable[[], None]) -> None:
+        """Do something with a plugin; its failure is a state of that plugin and nothing else."""
+        self._services.log.forget(f"plugin:{slot.id}")
+        try:
+            do()
+        except KeyboardInterrupt:
+            slot.become(FOUND, "its loading was interrupted")
+            raise
+        except BaseException as error:
+            from mibyan.plugins.failures import describe_failure
+
+            reason, hint = describe_failure(error, slot.code)
+            slot.become(FAILED, reason, hint or f"mibyan plugins disable {slot.id}")
+            tell_state(slot, self._services.log, error)
+        else:
+            tell_state(slot, self._services.log)
+
+    def _ask(self, slot: PluginSlot) -> None:
+        """Whether the plugin itself is in order; of project code the bytes that were hashed are kept."""
+        self._refuse(slot, self._gates.first(slot.candidate))
+        slot.sources = self._gates.sources(slot.candidate) if slot.state == FOUND else None
+
+    def _refuse(self, slot: PluginSlot, refusal: Refusal | None) -> None:
+        if refusal is not None:
+            self._services.log.forget(f"plugin:{slot.id}")
+            slot.become(*refusal)
+            tell_state(slot, self._services.log)
+
+    def _standing(self, name: str) -> tuple[Candidate, Refusal | None] | None:
+        """For `gates.needs`: the plugin with an id, and why it isn't there."""
+        slot = find_slot(self._slots, name)
+        if slot is None:
+            return None
+        usable = slot.state in {FOUND, READY, ACTIVE}
+        return slot.candidate, None if usable else gates.Refusal(slot.state, slot.reason, slot.hint)
+
+    def _drop_bereft(self) -> None:
+        """Take away those whose required plugin, which came later, has failed."""
+        changed = True
+        while changed:
+            changed = False
+            for slot in self._slots:
+                refusal = gates.needs(slot.candidate, self._standing) if slot.state in {READY, ACTIVE} else None
+                if refusal is not None:
+                    self._loading.dismantle(slot)
+                    self._refuse(slot, refusal)
+                    changed = True
+
+    # Using -------------------------------------------------------------------------------------------------------
+
+    def activate(self, plugin_id: str) -> None:
+        """Import a plugin whose manifest was announced; nothing if that has happened.
+
+        Args:
+            plugin_id: Its id, in any spelling.
+
+        Raises:
+            PluginError: It can't be used, and why; if its import has failed just now, everything of it is gone.
+        """
+        slot = self._require(plugin_id)
+        if slot.is_active:
+            return
+        from mibyan.plugins.transaction import turn
+
+        with turn(slot.id):
+            if slot.is_active:
+                return
+            if self._closed or slot.busy:
+                why = "the runtime is closed" if self._closed else "it is being imported right now"
+                raise PluginError(f"plugin {slot.id!r} can't be used: {why}", plugin_id=slot.id)
+            self._activate(slot)
+        if not slot.is_active:
+            raise _unusable(slot)
+
+    def _activate(self, slot: PluginSlot) -> None:
+        if slot.state == FOUND:
+            self._load_slot(slot)
+        if slot.state == READY or (slot.state == NEEDS and slot.context is not None):
+            try:
+                self._attempt(slot, lambda: self._run(slot))
+            except KeyboardInterrupt:
+                # Only this use of it was interrupted: the next one may try again.
+                self._attempt(slot, lambda: self._loading.announce(slot))
+                raise
+
+    def resolve(self, plugin_id: str, target: str) -> Any:
+        """What `module:attribute` names in a plugin, which is imported if need be.
+
+        Raises:
+            PluginError: The plugin can't be used, or there is no such thing.
+        """
+        self.activate(plugin_id)
+        return self._loading.named(self._require(plugin_id), target)
+
+    @property
+    def offers(self) -> OfferedThings:
+        """What plugins offer beside tools and hooks: commands, skills, terminal backends."""
+        return OfferedThings(self._loading.offers, self.activate)
+
+    @property
+    def provided(self) -> Mapping[str, Callable[..., Any]]:
+        """The factories of services by name (`ctx.provide`); a look-up imports the plugin whose id is the name."""
+        return Provided(self._loading.offers, self._import_provider)
+
+    def _import_provider(self, name: str) -> None:
+        slot = find_slot(self._slots, name)
+        if slot is not None and slot.state == READY:
+            self.activate(slot.id)
+
+    # Looking -----------------------------------------------------------------------------------------------------
+
+    def records(self) -> Mapping[str, PluginRecord]:
+        """The plugins by id, in the order of plugins.F1; of several with one id the one that counts."""
+        found: dict[str, PluginRecord] = {}
+        for record in self.all_records():
+            known = found.get(record.id)
+            if known is None or known.state == SHADOWED or (not known.is_usable and record.is_usable):
+                found[record.id] = record
+        return found
+
+    def all_records(self) -> tuple[PluginRecord, ...]:
+        """All that was found, those that are shadowed too, in order."""
+        return tuple(slot.record(self._services.store, self._services.hooks) for slot in self._slots.copy())
+
+    def get(self, plugin_id: str) -> PluginRecord:
+        """One plugin, by its id in any spelling.
+
+        Raises:
+            PluginError: There is none; the message has a suggestion.
+        """
+        return self._require(plugin_id).record(self._services.store, self._services.hooks)
+
+    def survey(self) -> tuple[PluginRecord, ...]:
+        """All plugins as far as finding them and reading their manifests can tell; nothing is imported (plugins.L8)."""
+        if self._slots:
+            return self.all_records()
+        from mibyan.plugins.survey import survey
+
+        found = self._discover()
+        self._notes = found.notes
+        return survey(found.candidates, self._gates)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was passed over while looking for plugins."""
+        return self._notes
+
+    def _require(self, name: str) -> PluginSlot:
+        self.load()
+        slot = find_slot(self._slots, name)
+        if slot is None:
+            raise PluginError(ids.unknown(name, [slot.id for slot in self._slots]), hint="mibyan plugins list")
+        return slot
+
+    # Unloading ---------------------------------------------------------------------------------------------------
+
+    def unload(self, plugin_id: str) -> None:
+        """Take a plugin out of the runtime; what it had displaced comes back, and its callbacks are called (plugins.L7).
+
+        Raises:
+            PluginError: There is no such plugin, or it is being imported.
+        """
+        from mibyan.plugins.transaction import turn
+
+        slot = self._require(plugin_id)
+        with turn(slot.id):
+            if slot.busy:
+                raise PluginError(f"plugin {slot.id!r} can't be unloaded: it is being imported", plugin_id=slot.id)
+            self._loading.dismantle(slot)
+            if slot.state in {READY, ACTIVE, NEEDS}:
+                slot.become(FOUND, "it was unloaded")
+                tell_state(slot, self._services.log)
+
+    def reload(self, plugin_id: str) -> PluginRecord:
+        """Unload a folder plugin, find it again and load it anew.
+
+        Returns:
+            What became of it.
+
+        Raises:
+            PluginError: It is installed or built in: Python imports such a module once, so a restart is needed; or it is gone.
+        """
+        from mibyan.plugins.transaction import turn
+
+        slot = self._require(plugin_id)
+        if slot.candidate.source in {"builtin", "pip"}:
+            raise PluginError(f"plugin {slot.id!r} is installed: a restart is needed to load it anew", plugin_id=slot.id,
+                              origin=slot.candidate.origin, hint="Restart the program.")  # fmt: skip
+        with turn(slot.id):
+            self.unload(slot.id)
+            candidate = next((one for one in self._discover() if one.origin == slot.candidate.origin), None)
+            if candidate is None:
+                self._slots.remove(slot)
+                raise PluginError(f"plugin {slot.id!r} is gone: there is nothing at {slot.candidate.origin}")
+            slot.candidate = candidate
+            slot.become(FOUND)
+            self._ask(slot)
+            if slot.state == FOUND:
+                self._load_slot(slot)
+        return slot.record(self._services.store, self._services.hooks)
+
+    def load_tools_directory(self, path: str | os.PathLike[str]) -> list[str]:
+        """Load the files of a directory that register tools at their top level (seed 000, *Discovery*; plugins.F6).
+
+        Args:
+            path: The directory.
+
+        Returns:
+            The ids (`tools.<stem>`) of those that are loaded, sorted; one that fails is logged and left out.
+
+        Raises:
+            PluginError: It isn't a directory.
+        """
+        from mibyan.plugins.tools_folder import tool_candidates
+
+        self.load()
+        slots = [self._slot_for(candidate) for candidate in tool_candidates(path, self._services, self._slots)]
+        for slot in slots:
+            if slot.state == FOUND:
+                self._ask(slot)
+            if slot.state == FOUND:
+                self._load_slot(slot)
+        return [slot.id for slot in slots if slot.state == ACTIVE]
+
+    def _slot_for(self, candidate: Candidate) -> PluginSlot:
+        with self._lock:
+            known = next((slot for slot in self._slots if slot.candidate.origin == candidate.origin), None)
+            if known is None:
+                known = PluginSlot(candidate, len(self._slots))
+                self._slots.append(known)
+        return known
+
+    def close(self) -> None:
+        """Unload all plugins, the last one first; closing twice is fine."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        for slot in reversed(self._slots):
+            self._loading.dismantle(slot)
+
+
+def _unusable(slot: PluginSlot) -> PluginError:
+    return PluginError(
+        f"plugin {slot.id!r} is {slot.state}: {slot.reason}",
+        plugin_id=slot.id,
+        origin=slot.candidate.origin,
+        hint=slot.hint,
+    )

@@ -1,0 +1,217 @@
+"""`Loading`: how one plugin gets into a runtime and out of it again: announced, imported, dismantled (plugins.L2, L7)."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from mibyan.errors import PluginError
+from mibyan.plugins import frozen
+from mibyan.plugins.context import PluginContext
+from mibyan.plugins.gates import may_override, operator_entry
+from mibyan.plugins.ledger import Ledger, OptIn
+from mibyan.plugins.offers import OfferTable
+from mibyan.plugins.plugin_registry import PluginRegistry
+from mibyan.plugins.state import ACTIVE, READY
+from mibyan.report import Decision
+from mibyan.schema.frozen import freeze
+from mibyan.text import describe_exception, one_line
+from mibyan.tools.owner import Owner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from mibyan.plugins.services import LoaderServices
+    from mibyan.plugins.slots import PluginSlot
+    from mibyan.plugins.transaction import Transaction
+
+_DRIFT = "the plugin's author can mend it: mibyan plugins manifest PATH --write"
+
+
+class Loading:
+    """Loads plugins into one runtime.
+
+    Args:
+        services: The runtime's parts.
+        activate: Imports the plugin with an id.
+        resolve: Imports the plugin with an id and gives what `module:attribute` names.
+    """
+
+    def __init__(
+        self, services: LoaderServices, activate: Callable[[str], None], resolve: Callable[[str, str], Any]
+    ) -> None:
+        self._services = services
+        self._activate = activate
+        self._resolve = resolve
+        self._number: int | None = None
+        #: What plugins offer beside tools and hooks.
+        self.offers = OfferTable()
+
+    def announce(self, slot: PluginSlot) -> None:
+        """Register what a frozen plugin's manifest defines; nothing is imported.
+
+        Raises:
+            MibyanError: It can't be registered; nothing of it is left.
+        """
+        ctx, ledger = self._begin(slot)
+        plugin_id = slot.id
+        try:
+            slot.announced = frozen.announce(
+                slot.candidate, ctx, ledger, self.offers, self._services, lambda: self._activate(plugin_id),
+                lambda target: self._resolve(plugin_id, target), rank=slot.rank,
+            )  # fmt: skip
+        except BaseException:
+            self._take_back(slot, ledger)
+            raise
+        ledger.phase = "kept"
+        slot.become(READY, "its manifest says what it offers; its code is imported when it is first used")
+
+    def run(self, slot: PluginSlot, targets: Collection[str]) -> None:
+        """Import a plugin's code and let it register, as a transaction.
+
+        Args:
+            slot: The plugin; a frozen one that was announced gets its handlers.
+            targets: The main modules of all installed plugins that were found.
+
+        Raises:
+            PluginError: Another plugin is being loaded and doesn't come to an end.
+            BaseException: Whatever the plugin raised; nothing of it is left.
+        """
+        from mibyan.plugins.importing import code_of, new_number
+        from mibyan.plugins.transaction import transaction
+
+        if self._number is None:
+            self._number = new_number()
+        code = slot.code = code_of(slot.candidate, self._number, slot.sources)
+        ctx, ledger = self._begin(slot) if slot.context is None or slot.ledger is None else (slot.context, slot.ledger)
+
+        def undo() -> None:
+            self._take_back(slot, ledger)
+            code.forget()
+
+        running: Transaction | None = None
+        try:
+            with transaction(slot.id, code.belongs, undo) as running:
+                self._timed(slot, lambda: self._register(slot, ctx, ledger, targets))
+                ledger.phase = "kept"
+        except BaseException:
+            if running is not None and running.threads:
+                self._warn(
+                    slot, f"threads that it started still run: {', '.join(running.threads)}", "restart the program"
+                )
+            raise
+        self._settle(slot, ledger, running)
+
+    @staticmethod
+    def _timed(slot: PluginSlot, do: Callable[[], None]) -> None:
+        started = time.perf_counter()
+        slot.busy = True
+        try:
+            do()
+        finally:
+            slot.busy = False
+            slot.import_ms = round((time.perf_counter() - started) * 1000, 1)
+
+    def _register(self, slot: PluginSlot, ctx: PluginContext, ledger: Ledger, targets: Collection[str]) -> None:
+        from mibyan.plugins.importing import InstalledCode
+        from mibyan.plugins.recording import Recorder
+        from mibyan.plugins.registering import register_plugin, running
+
+        code = slot.code
+        if code is None:
+            raise PluginError(f"plugin {slot.id!r} has no code", plugin_id=slot.id)
+        ledger.announced = slot.announced if slot.is_frozen else None
+        if not slot.is_frozen:
+            frozen.offer_manifest(slot.candidate, ctx, ledger, self.offers)
+        recorder = Recorder(code.name, targets, keep=isinstance(code, InstalledCode))
+        register_plugin(code, ctx, ledger, recorder, self._services)
+        if slot.is_frozen:
+            with running(ctx, ledger, self._services):
+                frozen.supply(ctx.manifest, ledger, self._services, lambda target: self.named(slot, target))
+        ledger.announced = ledger.recorder = None
+
+    def named(self, slot: PluginSlot, target: str) -> Any:
+        """What `module:attribute` names in an imported plugin.
+
+        Raises:
+            PluginError: There is no such thing.
+        """
+        from mibyan.plugins.importing import attribute
+
+        if slot.code is None:
+            raise PluginError(f"plugin {slot.id!r} isn't imported", plugin_id=slot.id)
+        module, _, name = target.partition(":")
+        return attribute(slot.code.import_named(module), name)
+
+    def dismantle(self, slot: PluginSlot) -> None:
+        """Take back all that a plugin did: its tools and hooks first, so that nothing fires, then its callbacks, its modules."""
+        ledger = slot.ledger
+        if ledger is None or ledger.phase == "closed":
+            return
+        from mibyan.plugins.process_state import remove_additions
+
+        last_words = [i.function for i in self._services.hooks.of_owner(ledger.owner, "mibyan_unload")]
+        self._take_back(slot, ledger, last_words)
+        remove_additions(ledger.additions)
+        if slot.code is not None:
+            slot.code.forget()
+
+    def _begin(self, slot: PluginSlot) -> tuple[PluginContext, Ledger]:
+        """A fresh owner, with a ledger and a context."""
+        candidate = slot.candidate
+        _, entry = operator_entry(self._services.config, candidate)
+        opt_in = OptIn(may_override(candidate, entry))
+        ledger = Ledger(Owner(candidate.id, "plugin", candidate.source, opt_in), opt_in)
+        registry = PluginRegistry(self._services.store, ledger)
+        context = PluginContext(
+            candidate, ledger, registry, self.offers, self._services, freeze(entry.config), rank=slot.rank
+        )
+        slot.ledger, slot.context, slot.announced = ledger, context, {}
+        return context, ledger
+
+    def _take_back(self, slot: PluginSlot, ledger: Ledger, last_words: Collection[Callable[[], Any]] = ()) -> None:
+        """Remove what the plugin registered in the runtime, then call what it wanted called, the last one first."""
+        ledger.phase = "closed"
+        ledger.announced = ledger.recorder = None
+        self._services.hooks.remove_owner(ledger.owner)
+        self._services.store.remove_owner(ledger.owner)
+        self.offers.remove_owner(ledger.owner)
+        for callback in (*last_words, *reversed(ledger.callbacks)):
+            self._call(slot, ledger, callback)
+        ledger.callbacks.clear()
+        if slot.ledger is ledger:
+            slot.context, slot.announced = None, {}
+
+    def _call(self, slot: PluginSlot, ledger: Ledger, callback: Callable[[], Any]) -> None:
+        """A callback of a plugin that goes: whatever it raises, the others are called."""
+        from mibyan.tools.current import CURRENT, Current
+
+        token = CURRENT.set(Current(self._services.store, ledger.owner))
+        try:
+            answer = callback()
+            if hasattr(answer, "__await__") and self._services.run_async is not None:
+                self._services.run_async(answer)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self._warn(slot, f"its unload callback raised {one_line(describe_exception(error), 300)}")
+        finally:
+            CURRENT.reset(token)
+
+    def _settle(self, slot: PluginSlot, ledger: Ledger, running: Transaction) -> None:
+        ledger.additions = running.additions
+        slot.become(ACTIVE, f"imported in {slot.import_ms:g} ms")
+        announced = slot.candidate.manifest.hooks if slot.candidate.manifest is not None else ()
+        absent = [name for name in announced if not self._services.hooks.of_owner(ledger.owner, name)]
+        drift = [f"has {what}, which its manifest doesn't say" for what in dict.fromkeys(ledger.drift)]
+        drift += [f"has no hook {name!r}, which its manifest announces" for name in absent]
+        if drift:
+            self._warn(slot, f"its code {', '.join(drift)}", _DRIFT)
+
+    def _warn(self, slot: PluginSlot, reason: str, fix: str | None = None) -> None:
+        import logging
+
+        logging.getLogger("mibyan.plugins").warning("Plugin %r: %s", slot.id, reason)
+        self._services.log.add(
+            Decision("warning", f"plugin:{slot.id}", reason, slot.id, slot.candidate.origin, fix, problem=True)
+        )

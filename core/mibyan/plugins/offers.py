@@ -1,0 +1,149 @@
+"""`OfferTable`: what plugins offer beside tools and hooks: commands, services, skills, terminal backends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from mibyan.errors import PluginError
+from mibyan.text import one_line, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mibyan.tools.owner import Owner
+
+#: `service`: what `ctx.provide` gave; `cli`: a command of the command line; `environment`: a terminal backend.
+OfferKind: TypeAlias = Literal["command", "service", "skill", "environment", "cli"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """One thing that a plugin offers under a name."""
+
+    kind: OfferKind
+    name: str
+    owner: Owner
+    #: A command's handler, a service's factory, a skill's path, a backend's `module:Class`;
+    #: `None`: announced in the manifest, and known once the plugin is imported.
+    value: Any = None
+    #: For people.
+    description: str = ""
+    #: What a command's arguments look like, for people.
+    args_hint: str = ""
+
+
+class OfferTable:
+    """The offers of a runtime's plugins; the first owner of a name keeps it, as with tools (registry.R4)."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._offers: dict[tuple[str, str], Offer] = {}
+
+    def add(self, offer: Offer) -> Offer | None:
+        """Keep `offer`, in the place of its owner's former one.
+
+        Returns:
+            `None`, or the other owner's offer that has the name: then nothing has changed.
+        """
+        with self._lock:
+            held = self._offers.get((offer.kind, offer.name))
+            if held is not None and held.owner is not offer.owner:
+                return held
+            self._offers[offer.kind, offer.name] = offer
+        return None
+
+    def of_kind(self, kind: OfferKind) -> Mapping[str, Offer]:
+        """The offers of one kind by name, sorted by name."""
+        with self._lock:
+            return {name: offer for (held, name), offer in sorted(self._offers.items()) if held == kind}
+
+    def of_owner(self, owner: Owner) -> tuple[Offer, ...]:
+        """What `owner` offers."""
+        with self._lock:
+            return tuple(offer for offer in self._offers.values() if offer.owner is owner)
+
+    def remove_owner(self, owner: Owner) -> None:
+        """Take away what `owner` offers."""
+        with self._lock:
+            self._offers = {key: offer for key, offer in self._offers.items() if offer.owner is not owner}
+
+
+class OfferedThings:
+    """The offers of a runtime's plugins, to read; a plugin is imported when its command is asked for.
+
+    Args:
+        table: The offers.
+        activate: Imports the plugin with an id.
+    """
+
+    def __init__(self, table: OfferTable, activate: Callable[[str], None]) -> None:
+        self._table = table
+        self._activate = activate
+
+    @property
+    def commands(self) -> Mapping[str, Offer]:
+        """Commands by name; an announced one has no `value` until its plugin is imported."""
+        return self._table.of_kind("command")
+
+    @property
+    def cli(self) -> Mapping[str, Offer]:
+        """The names that manifests add to the command line, each with its plugin."""
+        return self._table.of_kind("cli")
+
+    @property
+    def environments(self) -> Mapping[str, Offer]:
+        """Terminal backends that manifests name; `loader.resolve(offer.owner.id, offer.value)` gives the class."""
+        return self._table.of_kind("environment")
+
+    @property
+    def skills(self) -> Mapping[str, Offer]:
+        """Skills by name; `value` is the path."""
+        return self._table.of_kind("skill")
+
+    def command(self, name: str) -> Offer:
+        """A command with its handler; its plugin is imported if need be.
+
+        Raises:
+            PluginError: There is no such command, or its plugin can't be used.
+        """
+        offer = self.commands.get(name)
+        if offer is None:
+            meant = suggest(name, self.commands)
+            hint = f" (did you mean {meant!r}?)" if meant else ""
+            raise PluginError(f"no plugin has a command {one_line(name, 60)!r}{hint}")
+        if offer.value is None:
+            self._activate(offer.owner.id)
+            offer = self.commands.get(name, offer)
+        if offer.value is None:
+            reason = f"plugin {offer.owner.id!r} announces the command {name!r}, but doesn't register it"
+            raise PluginError(reason, plugin_id=offer.owner.id)
+        return offer
+
+
+class Provided(Mapping[str, "Callable[..., Any]"]):
+    """The services that plugins provide, by name.
+
+    Args:
+        table: The offers.
+        import_provider: Imports the plugin whose id is the name, if there is one that isn't imported: manifests don't
+            say what a plugin provides.
+    """
+
+    def __init__(self, table: OfferTable, import_provider: Callable[[str], None]) -> None:
+        self._table = table
+        self._import_provider = import_provider
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        if name not in self._table.of_kind("service"):
+            self._import_provider(name)
+        factory: Callable[..., Any] = self._table.of_kind("service")[name].value
+        return factory
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table.of_kind("service"))
+
+    def __len__(self) -> int:
+        return len(self._table.of_kind("service"))

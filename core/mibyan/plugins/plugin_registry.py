@@ -1,0 +1,93 @@
+"""`PluginRegistry`: the registry as a plugin sees it: everything it does is in its ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mibyan.errors import ToolOverrideError
+from mibyan.tools.current import Current
+from mibyan.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from mibyan.plugins.ledger import Ledger
+    from mibyan.tools.entry import ToolEntry
+    from mibyan.tools.store import RegistryStore
+
+
+class PluginRegistry(ToolRegistry):
+    """`ctx.registry`, and what `mibyan.registry` means while the plugin is loading.
+
+    While a frozen plugin's code is imported, its registrations take the places of the entries that its manifest
+    announced, and nothing else (registry.R12): what was deregistered stays away, what wasn't announced is drift.
+    """
+
+    def __init__(self, store: RegistryStore, ledger: Ledger) -> None:
+        self._store = store
+        self._owner = ledger.owner
+        self._ledger = ledger
+
+    def _register_entry(self, entry: ToolEntry, *, override: bool) -> ToolEntry | None:
+        ledger = self._ledger
+        ledger.require_open(f"register the tool {entry.name!r}")
+        if ledger.recorder is not None and ledger.recorder.is_foreign:
+            return entry  # Another plugin's module, imported as a library: it registers when that plugin loads.
+        ledger.offered += 1
+        if ledger.announced is not None:
+            return self._supply(entry, ledger.announced.get(entry.name))
+        try:
+            return super()._register_entry(entry, override=override)
+        except ToolOverrideError as error:
+            ledger.refusal = ledger.refusal or error
+            raise
+
+    def _supply(self, entry: ToolEntry, lazy: ToolEntry | None) -> ToolEntry | None:
+        if lazy is None:
+            self._ledger.drift.append(f"the tool {entry.name!r}")
+            return None
+        self._ledger.supplied.add(entry.name)
+        merged = supplied(lazy, entry)
+        if lazy.toolset != merged.toolset or (
+            lazy.schema_source is not merged.schema_source and lazy.schema != merged.schema
+        ):
+            self._ledger.drift.append(f"another definition of the tool {entry.name!r}")
+        return merged if self._store.replace(merged) else None
+
+    def deregister(self, name: str) -> bool:
+        """Take one of the plugin's tools away, see `ToolRegistry.deregister`."""
+        self._ledger.require_open(f"remove the tool {name!r}")
+        return super().deregister(name)
+
+    def register_toolset_alias(self, alias: str, toolset: str) -> bool:
+        """Let `alias` mean `toolset`, see `ToolRegistry.register_toolset_alias`."""
+        self._ledger.require_open(f"register the toolset alias {alias!r}")
+        self._ledger.offered += 1
+        return super().register_toolset_alias(alias, toolset)
+
+
+def supplied(lazy: ToolEntry, entry: ToolEntry) -> ToolEntry:
+    """What the code registered, with what only the manifest says.
+
+    A typed function's schema would have to be made first, which costs more than the call it is for: there the manifest's
+    definition stays, and `mibyan plugins manifest --check` tells whether the two agree.
+    """
+    typed = callable(entry.schema_source)
+    return replace(
+        entry,
+        schema_source=lazy.schema_source if typed else entry.schema_source,
+        toolset=lazy.toolset if typed else entry.toolset,
+        description=lazy.description if typed else entry.description,
+        requires=lazy.requires,
+        aliases=lazy.aliases,
+        check_fn=entry.check_fn or lazy.check_fn,
+        requires_env=entry.requires_env or lazy.requires_env,
+        emoji=entry.emoji or lazy.emoji,
+        activate=None,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PluginCurrent(Current):
+    """`Current` while a plugin is loading: the facade's registry is the plugin's own."""
+
+    registry: PluginRegistry | None = None

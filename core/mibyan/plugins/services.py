@@ -1,0 +1,46 @@
+"""`LoaderServices`: what a `PluginLoader` is given by the runtime it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mibyan.report import DecisionLog
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from mibyan.config.load import LoadedConfig
+    from mibyan.hooks.table import HookTable
+    from mibyan.plugins.candidate import Discovery
+    from mibyan.tools.owner import Owner
+    from mibyan.tools.store import RegistryStore
+
+
+@dataclass(frozen=True, slots=True)
+class LoaderServices:
+    """The parts of a runtime that plugins are loaded into, and what the command line said."""
+
+    store: RegistryStore
+    hooks: HookTable
+    config: LoadedConfig
+    #: `$MIBYAN_HOME`.
+    home: Path
+    #: The folder that has `.mibyan`, if there is a project.
+    project: Path | None = None
+    log: DecisionLog = field(default_factory=DecisionLog)
+    #: Runs an awaitable to its end and gives its result.
+    run_async: Callable[[Awaitable[Any]], Any] | None = None
+    #: Runs a call through the pipeline for a plugin: `(name, args, owner) -> str`.
+    dispatch_tool: Callable[[str, Any, Owner], str] | None = None
+    #: What plugins get as `ctx.approvals`.
+    approvals: Any = None
+    #: Built-in plugins only.
+    safe_mode: bool = False
+    #: `--plugin` and `MIBYAN_PLUGINS`: ids or modules that are on too, or `no:ID`.
+    also: tuple[str, ...] = ()
+    #: `--no-plugin`: ids that are off.
+    no: tuple[str, ...] = ()
+    #: Further sources of plugins, such as bridges to other people's.
+    further: tuple[Callable[[], Discovery], ...] = ()

@@ -1,0 +1,84 @@
+"""`PluginSlot`: one plugin's place in a runtime, from being found to being unloaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mibyan.plugins.sources import ids
+from mibyan.plugins.state import ACTIVE, FOUND, NEEDS, READY, PluginRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mibyan.hooks.table import HookTable
+    from mibyan.plugins.candidate import Candidate
+    from mibyan.plugins.context import PluginContext
+    from mibyan.plugins.importing import PluginCode
+    from mibyan.plugins.ledger import Ledger
+    from mibyan.plugins.state import State
+    from mibyan.tools.entry import ToolEntry
+    from mibyan.tools.store import RegistryStore
+
+
+@dataclass(slots=True, eq=False)
+class PluginSlot:
+    """What the loader knows about one plugin; changed only by the loader."""
+
+    candidate: Candidate
+    #: Its place in the order of all plugins.
+    rank: int = 0
+    state: State = FOUND
+    reason: str = ""
+    hint: str | None = None
+    ledger: Ledger | None = None
+    context: PluginContext | None = None
+    code: PluginCode | None = None
+    #: Of project code: the bytes that were hashed when it was found to be trusted, by path below its root.
+    sources: Mapping[str, bytes] | None = None
+    #: Of a frozen plugin: the entries that its manifest announced.
+    announced: dict[str, ToolEntry] = field(default_factory=dict)
+    import_ms: float | None = None
+    #: Whether its code is being imported right now.
+    busy: bool = False
+
+    @property
+    def id(self) -> str:
+        """The plugin's id."""
+        return self.candidate.id
+
+    @property
+    def is_active(self) -> bool:
+        """Whether its code is imported and has registered."""
+        return self.state == ACTIVE
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether its manifest defines its tools."""
+        return self.candidate.manifest is not None and self.candidate.manifest.frozen
+
+    def become(self, state: State, reason: str = "", hint: str | None = None) -> None:
+        """Be in another state."""
+        self.state, self.reason, self.hint = state, reason, hint
+
+    def record(self, store: RegistryStore, hooks: HookTable) -> PluginRecord:
+        """What is to be said about the plugin now."""
+        owner = self.ledger.owner if self.ledger is not None and self.ledger.phase != "closed" else None
+        tools: tuple[str, ...] = ()
+        overrides: tuple[str, ...] = ()
+        if owner is not None:
+            tools = tuple(sorted(name for name, entry in store.snapshot.entries.items() if entry.owner is owner))
+            overrides = tuple(name for name in tools if len(store.candidates(name).stack) > 1)
+        implemented = hooks.names_of(owner) if owner is not None else ()
+        shown = tuple(name for name in implemented if name != "mibyan_register")
+        return PluginRecord(
+            self.candidate, self.state, self.reason, self.hint, owner, tools, shown, overrides, self.import_ms
+        )
+
+
+def find_slot(slots: Sequence[PluginSlot], name: str) -> PluginSlot | None:
+    """The plugin with an id, in any spelling; of several the one that counts."""
+    found = ids.resolve(name, [slot.id for slot in slots])
+    named = [slot for slot in slots if slot.id == found]
+    counting = [slot for slot in named if slot.state in {READY, ACTIVE, FOUND, NEEDS}]
+    return next(iter([*counting, *named]), None)

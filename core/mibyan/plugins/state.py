@@ -1,0 +1,85 @@
+"""The states of a plugin (plugins.L1) and `PluginRecord`: what is known about one plugin at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from mibyan.plugins.candidate import Candidate
+    from mibyan.tools.owner import Owner
+
+State: TypeAlias = Literal[
+    "found", "disabled", "untrusted", "incompatible", "needs", "failed", "shadowed", "ready", "active"
+]
+
+#: Found and not looked at further; nothing says that it can't be loaded.
+FOUND: Final = "found"
+#: The operator turned it off.
+DISABLED: Final = "disabled"
+#: A project's plugin that nobody has trusted, or that has changed since.
+UNTRUSTED: Final = "untrusted"
+#: It doesn't work with this Mibyan, or with another plugin's version.
+INCOMPATIBLE: Final = "incompatible"
+#: Something it needs isn't there: a plugin, a variable, a program, a module.
+NEEDS: Final = "needs"
+#: It couldn't be loaded.
+FAILED: Final = "failed"
+#: Another one with its id comes first.
+SHADOWED: Final = "shadowed"
+#: Its manifest says what it offers; its code is imported when it is first used.
+READY: Final = "ready"
+#: Its code is imported and has registered.
+ACTIVE: Final = "active"
+
+#: The states in which a plugin's tools can be called.
+USABLE: Final = frozenset({READY, ACTIVE})
+#: The states that an operator would want to know about.
+PROBLEMS: Final = frozenset({UNTRUSTED, INCOMPATIBLE, NEEDS, FAILED, SHADOWED})
+
+
+@dataclass(frozen=True, slots=True)
+class PluginRecord:
+    """One plugin: what was found, what became of it, and why."""
+
+    candidate: Candidate
+    state: State = "found"
+    #: Why it is in this state, in one sentence; empty if there is nothing to say.
+    reason: str = ""
+    #: The command or configuration line that would change it.
+    hint: str | None = None
+    #: What its registrations belong to; `None` while it has none.
+    owner: Owner | None = None
+    #: The names of its tools, sorted.
+    tools: tuple[str, ...] = ()
+    #: The hooks it implements or announces, sorted.
+    hooks: tuple[str, ...] = ()
+    #: Those of its tools that displaced another's, sorted.
+    overrides: tuple[str, ...] = ()
+    #: Milliseconds that its import and its registration took; `None`: it wasn't imported.
+    import_ms: float | None = None
+
+    @property
+    def id(self) -> str:
+        """The plugin's id (plugins.F2)."""
+        return self.candidate.id
+
+    @property
+    def source(self) -> str:
+        """`builtin`, `pip`, `user`, `project` or `tools`."""
+        return self.candidate.source
+
+    @property
+    def version(self) -> str:
+        """Its version; empty if it doesn't say."""
+        return self.candidate.version
+
+    @property
+    def origin(self) -> str:
+        """Where it was found."""
+        return self.candidate.origin
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether its tools can be called."""
+        return self.state in USABLE
