@@ -31,3 +31,12 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 napoleon_numpy_docstring = False
+
+# The examples of a reader's session run in a home of their own.
+doctest_global_setup = """
+import os, tempfile
+_home = tempfile.TemporaryDirectory()
+os.environ["MIBYAN_HOME"] = _home.name
+"""
+doctest_global_cleanup = "_home.cleanup()"
+doctest_test_doctest_blocks = ""  # docstrings are run by the tests
