@@ -132,7 +132,7 @@ class Manifest:
 def check_manifest(
     data: object, origin: str, *, lines: Mapping[KeyPath, int] | None = None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Check `data` against the model; this is where pydantic is imported.
+    """Check `data` against the model; pydantic is imported if something is wrong.
 
     Args:
         data: What YAML or JSON gave.
@@ -157,10 +157,15 @@ def parse_manifest(data: object, origin: str, *, lines: Mapping[KeyPath, int] | 
 
 
 def manifest_json_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of a manifest, for editors and the documentation."""
-    from mibyan.plugins.manifest_model import json_schema
+    """The JSON Schema (2020-12) of a manifest, for editors, the documentation and the check.
 
-    return json_schema()
+    It is what `manifest_model.json_schema` made of the model, kept in a file.
+    """
+    import json
+    from pathlib import Path
+
+    schema: dict[str, Any] = json.loads(Path(__file__).with_name("manifest.schema.json").read_bytes())
+    return schema
 
 
 def _as_is(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mibyan.config.keys import join_key
 from mibyan.config.problems import Problem
 from mibyan.errors import ManifestError
-from mibyan.plugins.manifest import MANIFEST_VERSION
+from mibyan.plugins.manifest import MANIFEST_VERSION, manifest_json_schema
 from mibyan.text import one_line, suggest
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     #: A place, what is wrong there, and what was probably meant.
     Fault: TypeAlias = tuple[KeyPath, str, str | None]
+    #: The data as the model reads it, what is wrong, and the places of keys that were ignored.
+    Checked: TypeAlias = tuple[dict[str, Any], list[Fault], list[KeyPath]]
 
 #: Problems that a message lists; a file with more has the same cause many times.
 _MOST_PROBLEMS = 20
@@ -55,13 +57,34 @@ def check(data: object, origin: str, lines: Mapping[KeyPath, int]) -> tuple[dict
     Raises:
         InvalidManifestError: It isn't a manifest; the message lists every problem.
     """
-    version = data.get("manifest_version") if isinstance(data, dict) else None
+    text = _json_text(data, origin)
+    plain = json.loads(text)
+    version = plain.get("manifest_version")
     newer = version if type(version) is int and version > MANIFEST_VERSION else None
-    trusted, faults, unknown = _validate(_json_text(data, origin), ignore_unknown=newer is not None)
+    trusted, faults, unknown = _quickly_valid(plain) or _validate(text, ignore_unknown=newer is not None)
     faults += _further_faults(trusted)
     if faults:
         raise InvalidManifestError(origin, [_problem(fault, origin, lines) for fault in faults])
     return trusted, _warnings(newer, unknown, origin, lines) if newer else []
+
+
+def _quickly_valid(data: dict[str, Any]) -> Checked | None:
+    """The result for `data` that the published JSON Schema takes; `None` leaves it to pydantic, which has the words.
+
+    Most manifests are right, and pydantic imports `importlib.metadata`, which finding plugins must not (plugins.F4).
+    """
+    import jsonschema_rs
+
+    try:
+        valid = jsonschema_rs.Draft202012Validator(manifest_json_schema()).is_valid(data)
+    except (ValueError, RecursionError):  # nested too deeply for it, or lone surrogates
+        return None
+    return (_without_nulls(data), [], []) if valid else None
+
+
+def _without_nulls(data: dict[str, Any]) -> dict[str, Any]:
+    """`data` without the keys whose value says that they aren't there."""
+    return {key: value for key, value in data.items() if value is not None}
 
 
 def _json_text(data: object, origin: str) -> str:
@@ -79,8 +102,8 @@ def _refuse(value: object) -> object:
     raise TypeError(f"{one_line(str(value), 60)!r} is a {type(value).__name__}; put it in quotes to make it text")
 
 
-def _validate(text: str, *, ignore_unknown: bool) -> tuple[dict[str, Any], list[Fault], list[KeyPath]]:
-    """The data as the model reads it, what is wrong, and the places of keys that were ignored."""
+def _validate(text: str, *, ignore_unknown: bool) -> Checked:
+    """What pydantic says; with `ignore_unknown` the data is read without the keys that aren't known."""
     from pydantic import ValidationError
 
     from mibyan.plugins.manifest_model import ManifestModel
@@ -90,8 +113,7 @@ def _validate(text: str, *, ignore_unknown: bool) -> tuple[dict[str, Any], list[
     except ValidationError as error:
         details = error.errors(include_url=False)
     else:
-        data = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        return {key: value for key, value in data.items() if value is not None}, [], []
+        return _without_nulls(model.model_dump(mode="json", by_alias=True, exclude_unset=True)), [], []
     unknown = [detail["loc"] for detail in details if detail["type"] == "extra_forbidden"]
     if ignore_unknown and unknown:
         trusted, faults, _ = _validate(json.dumps(_without(json.loads(text), unknown)), ignore_unknown=False)
@@ -166,6 +188,8 @@ def _further_faults(data: dict[str, Any]) -> Iterator[Fault]:
 
 
 def _range_faults(place: KeyPath, text: str) -> Iterator[Fault]:
+    if not text:
+        return
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     try:

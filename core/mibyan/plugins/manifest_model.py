@@ -1,6 +1,6 @@
 """The manifest's model in pydantic: the specification, its check and its documentation in one (plugins.M1, M2).
 
-Imported only to check a manifest that isn't known yet, and for `mibyan plugins manifest --schema`.
+Imported only to say what is wrong with a manifest.
 """
 
 from __future__ import annotations
@@ -164,6 +164,16 @@ def keys_of(model: type[BaseModel]) -> list[str]:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of a manifest."""
+    """The JSON Schema (2020-12) of a manifest: the content of `manifest.schema.json`.
+
+    After a change of the model: `python -m mibyan.plugins.manifest_model > core/mibyan/plugins/manifest.schema.json`.
+    """
     schema = ManifestModel.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+if __name__ == "__main__":
+    import json
+    import sys
+
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")

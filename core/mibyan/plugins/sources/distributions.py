@@ -113,7 +113,7 @@ def name_and_version(info_name: str) -> tuple[str, str]:
 
 def header(metadata: bytes, field: str) -> str:
     """A field of `METADATA` or `PKG-INFO` (RFC 822 headers), empty if it isn't there."""
-    head = metadata.split(b"\n\n", 1)[0].decode("utf-8", "replace")
+    head = re.split(rb"\r?\n\r?\n", metadata, maxsplit=1)[0].decode("utf-8", "replace")
     found = re.search(rf"^{field}:[ \t]*(.*?)[ \t\r]*$", head, re.MULTILINE | re.IGNORECASE)
     return found[1] if found else ""
 

@@ -104,7 +104,7 @@ def module_name(plugin_id: str) -> str:
     Ids that differ only in spelling share it, which is why discovery refuses two such folders (plugins.L5).
     """
     name = key(plugin_id)
-    plain = re.sub(r"\W", "_", name)
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
     if _SEPARATORS.sub("_", name) != plain or name.startswith((TOOLS, PROJECT_TOOLS)):
         plain = f"{plain}_{zlib.crc32(name.encode('utf-8', 'surrogatepass')):08x}"
     return plain if plain.isidentifier() else f"p_{plain}"

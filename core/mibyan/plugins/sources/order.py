@@ -47,13 +47,14 @@ def shadowed(candidates: Sequence[Candidate], unable: Callable[[Candidate], bool
     for candidate in candidates:
         if candidate.shadowed_by is None and not unable(candidate):
             holders.setdefault(key(candidate.id), candidate)
-    return [_behind(candidate, holders.get(key(candidate.id))) for candidate in candidates]
-
-
-def _behind(candidate: Candidate, holder: Candidate | None) -> Candidate:
-    if holder is None or holder is candidate or not candidate.usable:
-        return candidate
-    return replace(candidate, shadowed_by=holder.origin)
+    return [
+        replace(candidate, shadowed_by=holder.origin)
+        if (holder := holders.get(key(candidate.id), candidate)) is not candidate
+        and candidate.usable
+        and not unable(candidate)
+        else candidate
+        for candidate in candidates
+    ]
 
 
 def _position(candidate: Candidate) -> tuple[str, bool, str]:

@@ -77,10 +77,9 @@ def _registers(statement: ast.stmt) -> bool:
     return isinstance(statement, _FUNCTIONS) and any(name in _DECORATOR for name in _decorators(statement))
 
 
-def _decorators(function: AnyFunction) -> Iterator[str]:
-    """The names of a function's decorators, called or not."""
-    for decorator in function.decorator_list:
-        yield _dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
+def _decorators(function: AnyFunction) -> dict[str, int]:
+    """The names of a function's decorators, called or not, and their lines."""
+    return {_dotted(d.func if isinstance(d, ast.Call) else d): d.lineno for d in function.decorator_list}
 
 
 def _dotted(node: ast.expr) -> str:
@@ -113,9 +112,9 @@ def _found(node: ast.AST, aliases: dict[str, str]) -> tuple[int, str, str] | Non
             why = "isn't a statement of its own" if name in _REGISTER else "goes by another name"
             return node.lineno, f"{name}(...)", f"{why}: write `registry.register(...)` alone on its line"
     if isinstance(node, _FUNCTIONS):
-        for name in _decorators(node):
+        for name, line in _decorators(node).items():
             if _meaning(name, aliases) in _DECORATOR:
-                return node.lineno, f"@{name}", "goes by another name: write `@tool` or `@mibyan.tool`"
+                return line, f"@{name}", "goes by another name: write `@tool` or `@mibyan.tool`"
     return None
 
 
