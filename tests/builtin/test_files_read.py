@@ -39,7 +39,7 @@ def test_an_empty_file_has_no_lines(context, workspace: Path) -> None:
     ],
 )
 def test_a_part_is_read_by_lines(context, workspace: Path, offset, limit, content, truncated, next_offset) -> None:
-    """offset and limit count lines from 1, and the answer says where to read on."""
+    """Offset and limit count lines from 1, and the answer says where to read on."""
     (workspace / "f").write_text("\n".join(map(str, range(1, 11))))
     answer = read_file(context, "f", offset, limit)
     assert (answer["content"], answer["truncated"]) == (content, truncated)

@@ -77,7 +77,12 @@ def test_what_isnt_a_file_isnt_written(context, workspace: Path) -> None:
     """Directories, the workspace itself and FIFOs are refused at once."""
     (workspace / "d").mkdir()
     os.mkfifo(workspace / "fifo")
-    for path, kind in [("d", "directory"), (".", "directory"), ("fifo", "named pipe"), ("d/../fifo/x", "not a directory")]:
+    for path, kind in [
+        ("d", "directory"),
+        (".", "directory"),
+        ("fifo", "named pipe"),
+        ("d/../fifo/x", "not a directory"),
+    ]:
         with pytest.raises(ToolError, match=kind):
             write_file(context, path, "x")
     assert names(workspace) == ["d", "fifo"]

@@ -11,14 +11,11 @@ from mibyan_builtin.agent import left_to_the_agent
 
 
 class Task(TypedDict):
-    """One of several tasks that are done at the same time."""
+    """One task: its goal, what the agent must know, and the toolsets that it gets."""
 
     goal: str
-    """What is to be achieved."""
     context: NotRequired[str]
-    """What the agent must know."""
     toolsets: NotRequired[list[str]]
-    """The toolsets that it gets."""
 
 
 @tool(toolset="delegation", emoji="🤝", handled_by="agent")

@@ -148,8 +148,11 @@ def _workspace(ctx: ToolContext) -> Workspace:
         raise ToolError("The file tools need Linux or macOS")
     from mibyan_builtin.files.workspace import Workspace
 
-    cwd = ctx.session.cwd(ctx.task_id) if ctx.session is not None else os.curdir
-    return Workspace(Path(cwd), ctx.settings.files.roots if ctx.settings is not None else ())
+    try:
+        cwd = ctx.session.cwd(ctx.task_id) if ctx.session is not None else Path.cwd()
+    except FileNotFoundError:
+        raise ToolError("The working directory doesn't exist any more") from None
+    return Workspace(cwd, ctx.settings.files.roots if ctx.settings is not None else ())
 
 
 def _stop(ctx: ToolContext) -> Callable[[], None]:

@@ -2,19 +2,23 @@
 
 `search_files` takes Python's regular expressions. Most patterns mean the same to both; the others (lookaround,
 references, POSIX classes and so on) are left to the search's own engine, so that an answer never depends on which
-programs are installed.
+programs are installed. Of word borders the two think differently beside combining marks: there ripgrep is given the
+pattern without them, to say which files can have a match at all.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 #: One piece of a pattern that both read alike.
 _TOKEN = re.compile(
     r"""
       (?P<class>  \[ \^? -? (?: [^\W_]-[^\W_] | \\[dstw] | \\[^\w\s] | [^\\\[\]&~^\n-] )+ -? \] )
     | (?P<word>   \\w ) | (?P<other> \\W )
-    | (?P<same>   \\[dDsSbBt] | \(\?: | [()|^$.] )
+    | (?P<border> \\[bB] (?![*+?{]) )
+    | (?P<same>   \\[dDsSt] | \(\?: | \((?!\?) | [)|.] )
+    | (?P<end>    (?: (?<![^(|]) | (?<=\(\?:) | (?<=\(\?i\)) ) \^ (?![*+?{])  | \$ (?![^)|]) )
     | (?P<repeat> (?: [*+?] | \{\d{1,3}(?:,\d{0,3})?\} ) \?? (?![*+?{]) )
     | (?P<escape> \\[^\w\s] )
     | (?P<text>   [^\\\[\](){}.*+?|^$\n] )
@@ -28,17 +32,27 @@ _META = frozenset(r"\.+*?()|[]{}^$#&-~")
 _WORD = r"\p{L}\p{N}_"
 
 
-def for_ripgrep(pattern: str) -> str | None:
-    """`pattern` as ripgrep must be given it; `None` when it may read it differently."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A pattern as ripgrep must be given it."""
+
+    text: str
+    #: Whether it matches what the original matches, rather than more.
+    exact: bool
+
+
+def for_ripgrep(pattern: str) -> Written | None:
+    """`pattern` in ripgrep's writing; `None` when ripgrep may read it differently."""
     flags = _FLAGS.match(pattern)
-    written, at = [flags[0] if flags else ""], flags.end() if flags else 0
+    written, at, exact = [flags[0] if flags else ""], flags.end() if flags else 0, True
     while at < len(pattern):
         token = _TOKEN.match(pattern, at)
         if token is None:
             return None
+        exact = exact and token.lastgroup != "border"
         written.append(_written(token.lastgroup or "", token[0]))
         at = token.end()
-    return "".join(written)
+    return Written("".join(written), exact)
 
 
 def _written(kind: str, text: str) -> str:
@@ -47,6 +61,8 @@ def _written(kind: str, text: str) -> str:
             return f"[{_WORD}]"
         case "other":
             return f"[^{_WORD}]"
+        case "border":
+            return ""
         case "escape":
             return _escape(text)
         case "class":

@@ -13,13 +13,15 @@ import sys
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from mibyan import ToolError
 from mibyan_builtin.files.walking import VERSION_CONTROL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    Paths: TypeAlias = Callable[[Callable[[], None]], Iterable[str]]
 
 #: Bytes of a file that is searched at most; larger ones are passed over.
 MAX_FILE = 64 * 1024 * 1024
@@ -79,22 +81,36 @@ def ripgrep(program: str, pattern: str, directory: int, stop: Callable[[], None]
         raise Unanswered
 
 
-def own(pattern: str, paths: Iterable[str], directory: int, stop: Callable[[], None]) -> Iterator[Match]:
-    """The matches in the files at `paths`, relative to an open directory.
+def own(pattern: str, paths: Paths, directory: int, stop: Callable[[], None]) -> Iterator[Match]:
+    """The matches in some files.
+
+    Args:
+        pattern: A regular expression of Python's.
+        paths: Gives the files' paths, relative to the directory, when it is called; it is passed what to call meanwhile.
+        directory: The directory's descriptor.
+        stop: Called now and then; raises when the call is over.
 
     Raises:
         ToolError: It isn't a pattern, or the process ended before its time.
     """
     request = json.dumps({"pattern": pattern, "limit": MAX_FILE}).encode() + b"\n"
     arguments = [_python(), "-I", "-S", "-X", "utf8", "-c", _program()]
+    enough = threading.Event()
+
+    def halt() -> None:
+        stop()
+        if enough.is_set():
+            raise Unanswered
+
     with _process(arguments, directory, subprocess.PIPE) as process:
-        feeder = threading.Thread(target=_feed, args=(process.stdin, request, paths), daemon=True)
+        feeder = threading.Thread(target=_feed, args=(process.stdin, request, paths, halt), daemon=True)
         feeder.start()
         try:
             for line in _lines(process.stdout, stop):
                 yield _own_match(json.loads(line), pattern)
         finally:
-            process.kill()  # it may still be working when its reader has seen enough
+            enough.set()
+            process.kill()
             feeder.join()  # it walks the directory, which the caller is about to close
         if process.wait() > 0:
             raise ToolError("The search ended before its time", hint="Search a smaller part, or with another pattern.")
@@ -183,11 +199,11 @@ def _lines(stream: IO[bytes] | None, stop: Callable[[], None]) -> Iterator[bytes
             pieces.append(rest)
 
 
-def _feed(stream: IO[bytes], request: bytes, paths: Iterable[str]) -> None:
+def _feed(stream: IO[bytes], request: bytes, paths: Paths, halt: Callable[[], None]) -> None:
     """Give the process its request and the paths; when it or the time is gone there is nothing more to give."""
     with suppress(Exception), stream:
         stream.write(request)
-        for path in paths:
+        for path in paths(halt):
             stream.write(os.fsencode(path) + b"\0")
 
 

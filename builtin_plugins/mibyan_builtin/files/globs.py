@@ -72,8 +72,13 @@ def _match(pattern: Sequence[Segment], parts: Sequence[str]) -> bool:
     """Whether the names fit the pattern; `reached` are the places in the pattern that the names so far lead to."""
     reached = _past_stars(pattern, {0})
     for name in parts:
-        after = {at for at in reached if at < len(pattern) and pattern[at] is None}
-        after |= {at + 1 for at in reached if at < len(pattern) and (part := pattern[at]) and part.match(name)}
+        after: set[int] = set()
+        for at in reached - {len(pattern)}:
+            segment = pattern[at]
+            if segment is None:
+                after |= {at, at + 1} if at == len(pattern) - 1 else {at}
+            elif segment.match(name):
+                after.add(at + 1)
         reached = _past_stars(pattern, after)
     return len(pattern) in reached
 

@@ -10,6 +10,8 @@ from mibyan_builtin.files.problems import shown
 
 #: Lines of a file in which something similar is looked for.
 COMPARED_LINES = 20_000
+#: Places of one line that are looked at: one that stands everywhere says little.
+COMMON = 100
 #: Lines and characters of what is shown as the nearest text.
 SHOWN_LINES = 8
 SHOWN_CHARACTERS = 600
@@ -75,7 +77,8 @@ def nearest(text: str, wanted: str) -> str:
     if start is not None:
         span = f"line {start + 1}" if len(sought) == 1 else f"lines {start + 1} to {start + len(sought)}"
         return f"It differs in blanks only from {span}:\n{_excerpt(lines, start, len(sought))}"
-    start = _similar(lines, sought)
+    start = _shared(lines, sought)
+    start = _similar(lines, sought) if start is None else start
     if start is not None:
         return f"The nearest is at line {start + 1}:\n{_excerpt(lines, start, len(sought))}"
     return "Nothing like it is there; read the file and copy the text exactly, blanks included."
@@ -89,6 +92,18 @@ def _same_but_blanks(lines: list[str], sought: list[str]) -> int | None:
         return None
     starts = (i for i, line in enumerate(every) if line == plain[0])
     return next((i for i in starts if every[i : i + len(plain)] == plain), None)
+
+
+def _shared(lines: list[str], sought: list[str]) -> int | None:
+    """Where the most of the lines of `sought` stand at their place."""
+    places: dict[str, list[int]] = {}
+    for number, line in enumerate(lines[:COMPARED_LINES]):
+        places.setdefault(line.strip(), []).append(number)
+    votes: dict[int, int] = {}
+    for number, line in enumerate(sought):
+        for place in places.get(line.strip(), [])[:COMMON] if line.strip() else ():
+            votes[place - number] = votes.get(place - number, 0) + 1
+    return max(max(votes, key=lambda start: (votes[start], -start)), 0) if votes else None
 
 
 def _similar(lines: list[str], sought: list[str]) -> int | None:

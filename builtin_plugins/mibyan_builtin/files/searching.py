@@ -8,6 +8,7 @@ import stat
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mibyan import ToolError
@@ -79,7 +80,7 @@ def by_name(workspace: Workspace, search: Search) -> dict[str, Any]:
     wanted = _name_predicate(search.pattern)
     with _searched(workspace, search) as place:
         found: list[str] = []
-        names = (place.prefix + name for name in place.files(search, links=True) if wanted(name))
+        names = (place.prefix + name for name in place.files(search.check, links=True) if wanted(name))
         outcome = _collect(names, found, search)
     return {"files": found, "count": len(found), **outcome}
 
@@ -95,9 +96,9 @@ class _Place:
     name: str | None
     admits: Callable[[str], bool]
 
-    def files(self, search: Search, *, links: bool = False) -> Iterator[str]:
+    def files(self, stop: Callable[[], None], *, links: bool = False) -> Iterator[str]:
         """The files to look at."""
-        names = [self.name] if self.name else walk(self.directory, search.check, links=links)
+        names = [self.name] if self.name else walk(self.directory, stop, links=links)
         return (name for name in names if self.admits(name))
 
 
@@ -138,16 +139,35 @@ def _everything(_path: str) -> bool:
 def _matches(search: Search, place: _Place) -> Iterator[Match]:
     """The matches of the engine that can be had."""
     program = shutil.which("rg")
-    pattern = dialect.for_ripgrep(search.pattern)
-    if program and pattern is not None and place.name is None:
+    written = dialect.for_ripgrep(search.pattern)
+    paths = place.files
+    if program and written is not None and place.name is None:
         try:
-            for match in engines.ripgrep(program, pattern, place.directory, search.check):
-                if place.admits(match.path):
-                    yield match
-            return
+            found = _by_ripgrep(program, written.text, place, search.check)
+            if written.exact:
+                yield from found
+                return
+            paths = partial(_candidates, program, written.text, place)
         except engines.Unanswered:
             pass  # it said nothing at all, so nothing is told twice
-    yield from engines.own(search.pattern, place.files(search), place.directory, search.check)
+    yield from engines.own(search.pattern, paths, place.directory, search.check)
+
+
+def _by_ripgrep(program: str, pattern: str, place: _Place, stop: Callable[[], None]) -> Iterator[Match]:
+    matches = engines.ripgrep(program, pattern, place.directory, stop)
+    return (match for match in matches if place.admits(match.path))
+
+
+def _candidates(program: str, pattern: str, place: _Place, stop: Callable[[], None]) -> Iterator[str]:
+    """The files in which ripgrep finds a pattern that matches more; all files when it doesn't answer."""
+    told = ""
+    try:
+        for match in _by_ripgrep(program, pattern, place, stop):
+            if match.path != told:
+                told = match.path
+                yield told
+    except engines.Unanswered:
+        yield from place.files(stop)
 
 
 def _collect(results: Iterable[Any], found: list[Any], search: Search) -> dict[str, Any]:

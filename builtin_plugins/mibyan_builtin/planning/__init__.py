@@ -11,14 +11,11 @@ from mibyan_builtin.agent import left_to_the_agent
 
 
 class Todo(TypedDict):
-    """One thing to do."""
+    """One thing to do: a short id of its own such as 1, what it is, and how far it is; pending is a new one's status."""
 
     id: str
-    """A short name of its own, such as 1."""
     content: NotRequired[str]
-    """What is to be done."""
     status: NotRequired[Literal["pending", "in_progress", "completed", "cancelled"]]
-    """How far it is."""
 
 
 @tool(toolset="planning", emoji="📋", aliases=("todo",), handled_by="agent", open_world=False)

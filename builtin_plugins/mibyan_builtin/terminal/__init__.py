@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mibyan import Ask, ToolContext, ToolError, tool
+
+if TYPE_CHECKING:
+    from mibyan_builtin.terminal.command import Command, Outcome
 
 #: Seconds that the pipeline waits beyond the command's own time, for ending its processes (dispatch.B2).
 SLACK = 5.0
@@ -71,28 +74,31 @@ def terminal(
     arguments.refuse_later({**later, "watch_patterns": watch_patterns})
     if os.name != "posix":
         raise ToolError("The terminal needs Linux or macOS")
-    text = arguments.checked_command(command)
-    where, note = arguments.directory(workdir, _cwd(ctx))
+    absolute = workdir is not None and workdir.startswith("/")
+    where, note = arguments.directory(workdir, Path("/") if absolute else _cwd(ctx))
+    given = arguments.checked_command(command), where, arguments.checked_stdin(stdin)
+    outcome = commands.run(_command(ctx, *given, timeout))
+    return _answer(outcome, command, str(where), note)
+
+
+def _command(ctx: ToolContext, text: str, where: Path, stdin: bytes | None, timeout: float | None) -> Command:
+    """The command with what the operator has set."""
+    from mibyan_builtin.terminal.arguments import checked_timeout
+    from mibyan_builtin.terminal.command import Command
+
     settings = ctx.settings
-    outcome = commands.run(
-        commands.Command(
-            text=text,
-            directory=where,
-            environment=_environment(settings),
-            stdin=arguments.checked_stdin(stdin),
-            timeout=_seconds(
-                ctx, arguments.checked_timeout(timeout, settings.terminal.timeout if settings else TIMEOUT)
-            ),
-            limit=min(MAX_OUTPUT, int(settings.dispatch.max_result_chars * SHARE)) if settings else MAX_OUTPUT,
-            cancelled=lambda: ctx.cancelled,
-        )
-    )
-    return _answer(outcome, text, str(where), note)
+    seconds = checked_timeout(timeout, settings.terminal.timeout if settings else TIMEOUT)
+    limit = min(MAX_OUTPUT, int(settings.dispatch.max_result_chars * SHARE)) if settings else MAX_OUTPUT
+    environment = _environment(settings)
+    return Command(text, where, environment, stdin, _seconds(ctx, seconds), limit, lambda: ctx.cancelled)
 
 
 def _cwd(ctx: ToolContext) -> Path:
     """The session's working directory."""
-    return Path(ctx.session.cwd(ctx.task_id)) if ctx.session is not None else Path.cwd()
+    try:
+        return Path(ctx.session.cwd(ctx.task_id)) if ctx.session is not None else Path.cwd()
+    except FileNotFoundError:
+        raise ToolError("The working directory doesn't exist any more", hint="Give one with workdir.") from None
 
 
 def _environment(settings: Any) -> dict[str, str]:
@@ -112,7 +118,7 @@ def _seconds(ctx: ToolContext, timeout: float) -> float:
     return min(timeout, max(left - min(SLACK / 2, left / 4), 0.0))
 
 
-def _answer(outcome: Any, command: str, where: str, note: str | None) -> dict[str, Any]:
+def _answer(outcome: Outcome, command: str, where: str, note: str | None) -> dict[str, Any]:
     from mibyan_builtin.terminal.meaning import meaning
 
     output = outcome.output
