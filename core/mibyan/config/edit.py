@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mibyan.config.keys import join_key, split_key, value_at
 from mibyan.config.layers import text_layer
+from mibyan.config.outline import SpliceError
 from mibyan.config.problems import InvalidConfigError, Problem
 from mibyan.config.scalars import describe
-from mibyan.config.splice import SpliceError, Splicer
+from mibyan.config.splice import Splicer
 from mibyan.config.yamlfile import MAX_BYTES, parse_document
 from mibyan.errors import ConfigError
 from mibyan.paths import decode_text, file_lock, read_bytes, write_atomic

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc
 import sys
 import typing
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mibyan.config import kinds
@@ -14,11 +15,26 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 
-def adapter(kind: type[Section]) -> TypeAdapter[dict[str, Any]]:
-    """What checks a section: gives a dict of what was written, in the form that `Section.from_data` takes."""
+@cache
+def key_adapter(name: str) -> TypeAdapter[Any]:
+    """What checks one key of the settings: gives what was written, in the form that `settings_from_data` takes.
+
+    One for each key, made when it is needed: that of the whole settings takes a hundred milliseconds to make.
+    """
     from pydantic import TypeAdapter
 
-    return TypeAdapter(typing.cast(Any, kind))
+    from mibyan.config.settings import Settings
+
+    return TypeAdapter(_hints(Settings)[name])
+
+
+def settings_adapter() -> TypeAdapter[Any]:
+    """What checks, and describes, the settings as a whole."""
+    from pydantic import TypeAdapter
+
+    from mibyan.config.settings import Settings
+
+    return TypeAdapter(typing.cast(Any, Settings))
 
 
 def section_schema(kind: type[Section], handler: Any) -> Any:
@@ -39,11 +55,9 @@ def _typed_dict(kind: type[Section]) -> Any:
     from pydantic import Field, with_config
     from typing_extensions import TypedDict
 
-    hints = typing.get_type_hints(kind, _names(kind), include_extras=True)
+    hints = _hints(kind)
     parts = {
-        name: typing.Annotated[
-            hints[name], Field(description=part.description, json_schema_extra={"default": _default(part)})
-        ]
+        name: typing.Annotated[hints[name], Field(description=part.description, json_schema_extra=_default(part))]
         for name, part in kind.KEYS.items()
     }
     make: Any = TypedDict  # type checkers want its keys written out
@@ -52,15 +66,16 @@ def _typed_dict(kind: type[Section]) -> Any:
     return with_config({"extra": "forbid"})(made)
 
 
-def _names(kind: type[Section]) -> dict[str, Any]:
-    """What the names in a section's annotations stand for."""
+def _hints(kind: type[Section]) -> dict[str, Any]:
+    """The annotations of a section's keys."""
     general = {**vars(typing), "Mapping": collections.abc.Mapping, "Key": Key}
-    return {**general, **vars(kinds), **vars(sys.modules[kind.__module__])}
+    names = {**general, **vars(kinds), **vars(sys.modules[kind.__module__])}
+    return typing.get_type_hints(kind, names, include_extras=True)
 
 
-def _default(part: Key) -> Any:
-    """A default in JSON types."""
-    return to_plain(part.default)
+def _default(part: Key) -> dict[str, Any]:
+    """What the JSON Schema says of a key's default; those of a section are told by its own keys."""
+    return {} if isinstance(part.default, Section) else {"default": to_plain(part.default)}
 
 
 def _or_empty(value: Any) -> Any:

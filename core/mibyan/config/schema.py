@@ -9,8 +9,7 @@ def json_schema() -> dict[str, Any]:
     """The schema (2020-12) of the home's config.yaml: every key with its kind, its default and its sentence."""
     from pydantic.json_schema import GenerateJsonSchema
 
-    from mibyan.config.model import adapter
-    from mibyan.config.settings import Settings
+    from mibyan.config.model import settings_adapter
 
     class WithoutTitles(GenerateJsonSchema):
         """The keys' names say what pydantic's titles would."""
@@ -19,5 +18,5 @@ def json_schema() -> dict[str, Any]:
             del schema
             return False
 
-    schema = adapter(Settings).json_schema(schema_generator=WithoutTitles)
+    schema = settings_adapter().json_schema(schema_generator=WithoutTitles)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "config.yaml of Mibyan"}

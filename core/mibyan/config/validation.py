@@ -23,16 +23,30 @@ def check(document: Document) -> tuple[dict[str, Any], list[Problem]]:
         What was written, in the form that `settings_from_data` takes (empty when there are problems), and the
         problems in the document's order.
     """
+    written: dict[str, Any] = {}
+    errors: list[Any] = []
+    for name, value in document.data.items():
+        written[name], found = _check_key(name, value)
+        errors += found
+    if not errors:
+        return written, []
+    problems = [_problem(document, path, group) for path, group in _group(document, errors).items()]
+    return {}, sorted(problems, key=lambda problem: problem.line or 0)
+
+
+def _check_key(name: str, value: Any) -> tuple[Any, list[Any]]:
+    """What one key of the settings says, and pydantic's errors about it."""
     from pydantic import ValidationError
 
-    from mibyan.config.model import adapter
+    from mibyan.config.model import key_adapter
 
+    if name not in Settings.KEYS:
+        return None, [{"type": "extra_forbidden", "loc": (name,)}]
     try:
-        return adapter(Settings).validate_python(document.data), []
+        return key_adapter(name).validate_python(value), []
     except ValidationError as error:
-        found = _group(document, error.errors(include_url=False, include_context=True))
-    problems = [_problem(document, path, errors) for path, errors in found.items()]
-    return {}, sorted(problems, key=lambda problem: problem.line or 0)
+        details = error.errors(include_url=False, include_context=True)
+        return None, [{**detail, "loc": (name, *detail["loc"])} for detail in details]
 
 
 def _group(document: Document, errors: list[Any]) -> dict[KeyPath, list[Any]]:
@@ -137,12 +151,18 @@ _EXPECTED = {
 
 def _expected(error: Any) -> str:
     """What one error says that it expected."""
-    context = error.get("ctx", {})
+    # pydantic makes a float of a number's bounds.
+    context = {name: _whole(value) for name, value in error.get("ctx", {}).items()}
     if error["type"] == "literal_error":
         words = [word.strip("'") for word in _words(error)]
         return words[0] if len(words) == 1 else "one of " + ", ".join(words)
     template = _EXPECTED.get(error["type"])
     return template.format(**context) if template else str(error["msg"])
+
+
+def _whole(value: Any) -> Any:
+    """A whole float as an int, else `value`."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _advice(expected: str, value: Any) -> str:

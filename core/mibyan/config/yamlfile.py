@@ -64,8 +64,10 @@ def read_document(path: Path, label: str) -> Document:
     try:
         text = read_text(path, limit=MAX_BYTES)
     except MibyanError as error:
-        line = error.origin.rpartition(":")[2] if error.origin else ""
-        problem = Problem(label, int(line) if line.isdecimal() else None, "", error.message)
+        place = error.origin or ""
+        line = place.rpartition(":")[2]
+        message = error.message.replace(place, "it", 1) if error.message.startswith(place) else error.message
+        problem = Problem(label, int(line) if line.isdecimal() else None, "", message)
         raise InvalidConfigError(path, [problem], hint=error.hint) from error
     return parse_document(text, label, origin=path)
 
