@@ -103,9 +103,9 @@ def test_the_object_is_a_module_or_an_attribute(tmp_path: Path, lines: str, valu
 
 
 def test_other_distributions_are_no_plugins(tmp_path: Path) -> None:
-    """plugins.F3: only the group counts, not the name."""
-    dist(tmp_path, "mibyan_plugin_a", entry_points=None)
-    dist(tmp_path, "mibyan_plugin_b", entry_points="[console_scripts]\nmibyan.plugins = b:main\n")
+    """plugins.F3: only the group counts."""
+    dist(tmp_path, "mibyan", entry_points="[console_scripts]\nmibyan = mibyan.cli.main:main\n")
+    dist(tmp_path, "mibyan_tools", entry_points=None)
     dist(tmp_path, "c", entry_points="")
     (tmp_path / "d-1.0.dist-info").write_text("a file")
     (tmp_path / "e.egg-info").write_text("a file, as distutils wrote it")
@@ -593,6 +593,18 @@ def test_a_near_miss_group_is_noted(tmp_path: Path, group: str) -> None:
 def test_other_groups_arent_near_misses(group: str) -> None:
     """plugins.W6: nobody is told about groups that somebody reads."""
     assert near_misses([group, "mibyan.plugins"]) == []
+
+
+@pytest.mark.parametrize("entry_points", [None, "", "[console_scripts]\nmibyan.plugins = weather:main\n"])
+def test_a_near_miss_name_is_noted(tmp_path: Path, entry_points: str | None) -> None:
+    """plugins.W6: a distribution that is called like a plugin and isn't one is a note."""
+    info = dist(tmp_path, "Mibyan_Plugin_weather", entry_points=entry_points)
+    found = find(tmp_path)
+    assert len(found) == 0
+    assert [(note.kind, note.origin) for note in found.notes] == [("near_miss", str(info))]
+    assert (
+        found.notes[0].text == "distribution 'Mibyan_Plugin_weather' has no entry point in the group 'mibyan.plugins'"
+    )
 
 
 # The small readers, against the standard library's

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _ENDINGS = (".dist-info", ".egg-info")
+#: How the name of a plugin begins.
+_NAMED = frozenset({"mibyan_", "mibyan-", "mibyan."})
 _EGG = re.compile(r"(?P<name>[^-]+)(?:-(?P<version>.+?))?(?:-py\d[\d.]*(?:-.*)?)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A distribution whose entry points may concern us."""
+    """A distribution whose name or entry points may concern us."""
 
     name: str
     version: str
@@ -70,21 +72,23 @@ class Listing:
         return any(_is_whole(os.path.join(self.entry, name)) for name in self._by_key.get(key, ()))
 
     def distributions(self) -> list[Distribution]:
-        """Those whose entry points may concern us, by name."""
+        """Those whose name or entry points may concern us, by name."""
         read = ((name, self._entry_points(name)) for name in self._names)
-        found = sorted(((name, data) for name, data in read if data), key=lambda pair: _newest_first(pair[0]))
+        found = [(name, data) for name, data in read if data or (data == b"" and name[:7].lower() in _NAMED)]
+        found.sort(key=lambda pair: _newest_first(pair[0]))
         return [self._distribution(name, data) for name, data in found if self._is_installed(name)]
 
     def _entry_points(self, name: str) -> bytes | None:
+        """The bytes of its entry points if they may concern us, else none; `None` if they can't be read."""
         path = f"{self.entry}/{name}/entry_points.txt"
         try:
             data = read_bytes(path)
         except (FileNotFoundError, NotADirectoryError):
-            return None
+            return b""
         except OSError as error:
             self.notes.append(Note("unreadable", f"can't be read: {reason(error)}", path))
             return None
-        return data if may_concern(data) else None
+        return data if may_concern(data) else b""
 
     def _is_installed(self, name: str) -> bool:
         info = os.path.join(self.entry, name)

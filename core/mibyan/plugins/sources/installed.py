@@ -15,7 +15,7 @@ from mibyan.plugins.candidate import Candidate, Discovery, Note, Target
 from mibyan.plugins.sources.distributions import Distribution, Listing
 from mibyan.plugins.sources.entrypoints import GROUP, EntryPoint, entry_point, groups, near_misses
 from mibyan.plugins.sources.files import is_directory, is_file
-from mibyan.plugins.sources.ids import differing, distribution_id, key, name_problem
+from mibyan.plugins.sources.ids import PREFIX, differing, distribution_id, key, name_problem
 from mibyan.plugins.sources.manifests import WHEEL_MANIFEST, manifest_of, read_manifest
 from mibyan.plugins.sources.modules import data_names, module_base, package_folder, package_manifest
 from mibyan.plugins.sources.sitepaths import searched
@@ -117,7 +117,7 @@ def _candidate(found: Distribution, cache: ContentCache, notes: list[Note]) -> C
     except UnicodeDecodeError as error:
         return replace(plain, problem=f"entry_points.txt isn't UTF-8 text (byte {error.start})", hint=_REINSTALL)
     if GROUP not in written:
-        notes += [_near_miss(found, name) for name in near_misses(list(written))]
+        notes += _near_misses(found, list(written))
         return None
     entry, problem = _entry_point(written[GROUP], plugin_id)
     if entry is None:
@@ -213,9 +213,15 @@ def _refused(candidate: Candidate, rivals: Sequence[Candidate]) -> Candidate:
     return replace(candidate, target=None, problem=problem, hint=f"uninstall {names}")
 
 
-def _near_miss(found: Distribution, group: str) -> Note:
-    text = f"distribution {one_line(found.name, 60)!r} has entry points in the group {group!r}, which nobody reads"
-    return Note("near_miss", text, found.info, f"plugins for Mibyan use the group {GROUP!r}")
+def _near_misses(found: Distribution, written: list[str]) -> Iterator[Note]:
+    """Notes of a distribution that looks as if it were meant to be a plugin."""
+    name, hint = one_line(found.name, 60), f"plugins for Mibyan use the group {GROUP!r}"
+    wrong = near_misses(written)
+    for group in wrong:
+        text = f"distribution {name!r} has entry points in the group {group!r}, which nobody reads"
+        yield Note("near_miss", text, found.info, hint)
+    if not wrong and found.key.startswith(PREFIX):
+        yield Note("near_miss", f"distribution {name!r} has no entry point in the group {GROUP!r}", found.info, hint)
 
 
 _REINSTALL = "install the distribution again"
