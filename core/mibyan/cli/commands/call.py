@@ -1,0 +1,87 @@
+"""`mibyan call`: one tool call through the pipeline."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from typing import TYPE_CHECKING
+
+import click
+
+from mibyan.cli import exits
+from mibyan.cli.arguments import read_arguments
+from mibyan.cli.asking import approvals_answered
+from mibyan.cli.framework import Command
+from mibyan.cli.loaded import enforce_strictness, loaded
+from mibyan.cli.output import say
+from mibyan.text import one_line
+from mibyan.tools.results import ToolCall
+
+if TYPE_CHECKING:
+    from mibyan.cli.invocation import Invocation
+    from mibyan.runtime import Runtime
+    from mibyan.tools.results import ToolResult
+
+
+def _seconds(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """The time-out in a text: a number of seconds, more than nothing and not for ever."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise click.BadParameter(f"{one_line(value, 60)!r} isn't a number of seconds above 0.", context, parameter)
+    return seconds
+
+
+@click.command("call", cls=Command)
+@click.argument("name")
+@click.argument("arguments", nargs=-1, metavar="[JSON | key=text key:=JSON … | -]")
+@click.option("--yes", is_flag=True, help="Grant, for this call, what would otherwise be asked.")
+@click.option("--timeout", metavar="S", callback=_seconds, help="Answer after S seconds, even without the tool.")
+@click.pass_obj
+def call(invocation: Invocation, name: str, arguments: tuple[str, ...], yes: bool, timeout: float | None) -> int:  # noqa: FBT001 - click's way
+    """Run one tool call and print the result's text.
+
+    The arguments are JSON, pairs (key=text is text, key:=JSON is a JSON value), or - for JSON on standard input. What
+    needs approval is asked on a terminal, else it is denied, unless --yes grants it. Ends with 1 if the status is error,
+    timeout or cancelled, with 3 if it is blocked or denied; a shell command's own exit code is data.
+    """
+    made = ToolCall(name, read_arguments(arguments), f"call_{secrets.token_hex(8)}")
+    trace = invocation.trace()
+    with invocation.runtime() as runtime:
+        loaded(invocation, runtime)
+        enforce_strictness(invocation, runtime, [runtime.toolsets.select()])
+        with approvals_answered(runtime.approvals, yes=yes):
+            result = runtime.execute_guarded(made, timeout=timeout)
+        if trace is not None:
+            trace.add(made, result)
+        _show(invocation, result)
+        return _code(runtime, result)
+
+
+def _show(invocation: Invocation, result: ToolResult) -> None:
+    out = invocation.out
+    if invocation.options.as_json:
+        out.document(result.to_dict())
+    elif result.data is not None:
+        out.json_text(result.text)
+    else:
+        out.line(result.text)
+
+
+def _code(runtime: Runtime, result: ToolResult) -> int:
+    """The exit code; for a tool that a plugin would offer if it were loaded, say so."""
+    if result.error_type == "unknown_tool":
+        for record in runtime.plugins.all_records():
+            manifest = record.candidate.manifest
+            if not record.is_usable and manifest and any(tool.name == result.name for tool in manifest.tools):
+                hint = f" {record.hint}" if record.hint else ""
+                say(
+                    f"mibyan: {result.name} is a tool of plugin {record.id}, which is {record.state}: {record.reason}.{hint}"
+                )
+                if record.state == "untrusted":
+                    return exits.REFUSED
+    return exits.OF_STATUS[result.status]

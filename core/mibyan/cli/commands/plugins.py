@@ -1,0 +1,197 @@
+"""`mibyan plugins`: what was found, and what the operator wants of it. No plugin is imported, but for `list --load`."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from mibyan.cli import exits
+from mibyan.cli.asking import ask_yes_no, can_ask
+from mibyan.cli.framework import Group
+from mibyan.cli.loaded import check_named_plugins, loaded
+from mibyan.cli.output import say
+from mibyan.cli.pluginview import Found, details, off, print_details, print_list
+from mibyan.cli.strictness import unready
+from mibyan.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mibyan.cli.invocation import Invocation
+    from mibyan.config.load import LoadedConfig
+    from mibyan.plugins.manage import TrustRequest
+    from mibyan.plugins.state import PluginRecord
+
+
+@click.group("plugins", cls=Group)
+def plugins() -> None:
+    """Plugins: what was found, and what is wanted of it."""
+
+
+@contextmanager
+def _found(invocation: Invocation, *, load: bool = False) -> Iterator[Found]:
+    """The plugins that were found; none is loaded, or all with `load`. The configuration may be broken: then all are off."""
+    config, broken = invocation.config_or_defaults()
+    with invocation.runtime(config) as runtime:
+        load = load and broken is None
+        if load:
+            loaded(invocation, runtime)
+        records: Sequence[PluginRecord] = runtime.plugins.survey()
+        check_named_plugins(invocation, runtime.plugins.notes)
+        yield Found(runtime, records if broken is None else [off(record) for record in records], loaded=load)
+
+
+@plugins.command("list")
+@click.option("--load", is_flag=True, help="Load them now, and tell what became of each.")
+@click.pass_obj
+def list_plugins(invocation: Invocation, load: bool) -> int:  # noqa: FBT001 - click's way
+    """List the plugins of all sources, what each offers and, where one isn't usable, why and what to do.
+
+    Without --load none is imported: then `found` is one that nothing speaks against, and what it offers is what its
+    manifest says. With --json: {"plugins": [{id source version state reason hint origin tools hooks overrides import_ms
+    schema_tokens}], "problems": [...]}.
+    """
+    with _found(invocation, load=load) as found:
+        objects, problems = found.objects(), found.problems()
+        if invocation.options.as_json:
+            invocation.out.document({"plugins": objects, "problems": problems})
+        else:
+            print_list(invocation.out, objects, problems)
+        objections = unready(found.records, loaded=found.loaded) if invocation.options.strict else []
+        for objection in objections:
+            say(f"mibyan: strict: {objection}")
+        return exits.REFUSED if objections else exits.OK
+
+
+@plugins.command("show")
+@click.argument("plugin_id", metavar="ID")
+@click.pass_obj
+def show(invocation: Invocation, plugin_id: str) -> int:
+    """Show one plugin: its state and why, where it is from, what its manifest says.
+
+    With --json: the object of `plugins list` with its manifest.
+    """
+    from mibyan.plugins.manage import find_record
+
+    with _found(invocation) as found:
+        told = details(find_record(plugin_id, found.records))
+        if invocation.options.as_json:
+            invocation.out.document(told)
+        else:
+            print_details(invocation.out, told)
+        return exits.OK
+
+
+@plugins.command("enable")
+@click.argument("plugin_id", metavar="ID")
+@click.pass_obj
+def enable(invocation: Invocation, plugin_id: str) -> int:
+    """Turn a plugin on: take it from plugins.disabled, or add it to plugins.enabled where that is needed."""
+    from mibyan.plugins import manage
+
+    with _found(invocation) as found:
+        return _done(invocation, plugin_id, manage.enable(plugin_id, found.records, _editable(invocation)))
+
+
+@plugins.command("disable")
+@click.argument("plugin_id", metavar="ID")
+@click.pass_obj
+def disable(invocation: Invocation, plugin_id: str) -> int:
+    """Turn a plugin off: add it to plugins.disabled, which wins over everything."""
+    from mibyan.plugins import manage
+
+    with _found(invocation) as found:
+        return _done(invocation, plugin_id, manage.disable(plugin_id, found.records, _editable(invocation)))
+
+
+@plugins.command("trust")
+@click.argument("plugin_id", metavar="ID")
+@click.option("--yes", is_flag=True, help="Don't ask; what is trusted is shown all the same.")
+@click.pass_obj
+def trust(invocation: Invocation, plugin_id: str, yes: bool) -> int:  # noqa: FBT001 - click's way
+    """Trust a plugin of the project, or project-tools: all of its tools folder.
+
+    Shows the files, what the manifest says it does to the machine, and the tools; asks; then keeps a digest of every
+    file. One changed byte or one added file, and it is untrusted again.
+    """
+    from mibyan.plugins import manage
+
+    with _found(invocation) as found:
+        request = manage.trust_request(plugin_id, found.records, invocation.home, invocation.project)
+        _show_request(request)
+        if request.trusted:
+            return _done(invocation, request.id, f"{request.id} is trusted already, exactly as it is.")
+        if not yes:
+            _ask_for_trust(request)
+        said = manage.trust(request, invocation.home, invocation.project or request.root)
+        return _done(invocation, request.id, said)
+
+
+@plugins.command("untrust")
+@click.argument("plugin_id", metavar="ID")
+@click.pass_obj
+def untrust(invocation: Invocation, plugin_id: str) -> int:
+    """Take the trust in a plugin of the project back."""
+    from mibyan.plugins import manage
+
+    with _found(invocation) as found:
+        said = manage.untrust(plugin_id, found.records, invocation.home, invocation.project)
+        return _done(invocation, plugin_id, said)
+
+
+def _done(invocation: Invocation, plugin_id: str, said: str) -> int:
+    """Tell what has changed."""
+    if invocation.options.as_json:
+        invocation.out.document({"id": plugin_id, "message": said})
+    else:
+        say(said)
+    return exits.OK
+
+
+def _editable(invocation: Invocation) -> LoadedConfig:
+    """The configuration to edit; of one with problems at least what it says about which plugins are on.
+
+    Raises:
+        ConfigError: That can't be told.
+    """
+    from mibyan.cli.salvage import salvaged
+    from mibyan.errors import ConfigError
+
+    try:
+        return invocation.config
+    except ConfigError as error:
+        return salvaged(invocation.home, error)
+
+
+def _show_request(request: TrustRequest) -> None:
+    """What is about to be trusted: on standard error, where the question is asked."""
+    say(f"{request.id}, in {request.root} (SHA-256 of all: {request.digest.digest[:16]}…)")
+    say(f"Files ({len(request.digest.files)}, {request.digest.size:,} bytes):")
+    for name, digest in request.digest.files.items():
+        say(f"    {digest[:12]}  {one_line(name, 500)}")
+    say("What it says it does to the machine: " + (_listed(request.permissions) or "nothing is said"))
+    say(
+        "Tools: "
+        + (_listed(request.tools) or "its manifest defines none; what it registers is known once it is loaded")
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(one_line(word, 200) for word in words)
+
+
+def _ask_for_trust(request: TrustRequest) -> None:
+    """Raise unless a person says yes.
+
+    Raises:
+        RefusedError: They don't, or there is none.
+    """
+    if not can_ask():
+        raise exits.RefusedError(
+            f"{request.id} isn't trusted: nobody is there to be asked",
+            hint=f"Look at the files, then: mibyan plugins trust {request.id} --yes",
+        )
+    if not ask_yes_no(f"Trust {request.id}, these very files?"):
+        raise exits.RefusedError(f"{request.id} isn't trusted: you didn't say yes")

@@ -1,0 +1,99 @@
+"""`Command` and `Group`: click's, with the options of `mibyan` everywhere, and a suggestion for what isn't there."""
+
+from __future__ import annotations
+
+from contextlib import redirect_stdout
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mibyan.cli import options
+from mibyan.cli.invocation import Invocation
+from mibyan.text import one_line, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_EPILOG = "The options of mibyan itself are accepted here too: mibyan --help."
+
+
+class MissingCommand(click.UsageError):
+    """A group was named without one of its commands."""
+
+
+class Command(click.Command):
+    """A command that takes the options of `mibyan` beside its own and returns its exit code (`None`: 0)."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        settings.setdefault("epilog", _EPILOG)
+        super().__init__(*args, **settings)
+        self.params = [*self.params, *options.HIDDEN]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what other code prints meanwhile goes to standard error."""
+        invocation = ctx.find_root().ensure_object(Invocation)
+        invocation.begin()
+        with redirect_stdout(invocation.elsewhere()):
+            return super().invoke(ctx)
+
+
+class Group(click.Group):
+    """A group whose commands are imported when they are needed.
+
+    Args:
+        lazy: Where each command is, as `module:attribute`, in the order of the help.
+        is_root: Whether it is `mibyan` itself, whose help tells its options.
+    """
+
+    command_class = Command
+
+    def __init__(
+        self, *args: Any, lazy: Mapping[str, str] | None = None, is_root: bool = False, **settings: Any
+    ) -> None:
+        settings.setdefault("no_args_is_help", False)
+        settings.setdefault("epilog", None if is_root else _EPILOG)
+        super().__init__(*args, **settings)
+        self.params = [*self.params, *(options.SHOWN if is_root else options.HIDDEN)]
+        self._lazy = dict(lazy or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names in the order they were given."""
+        del ctx
+        return [*self._lazy, *self.commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name, imported now."""
+        where = self._lazy.get(cmd_name)
+        if where is None:
+            return super().get_command(ctx, cmd_name)
+        module, _, attribute = where.partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant.
+
+        Raises:
+            click.UsageError: There is none, with the one that was probably meant.
+        """
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
+            meant = suggest(name, self.list_commands(ctx))
+            hint = f" Did you mean {meant!r}?" if meant else f" There are: {', '.join(self.list_commands(ctx))}."
+            raise click.UsageError(f"No such command {one_line(name, 60)!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was named.
+
+        Raises:
+            MissingCommand: None was.
+        """
+        # click 8.1 has it under this name alone, 8.2 deprecates the public one.
+        words = [*(getattr(ctx, "_protected_args", None) or []), *ctx.args]
+        if not words:
+            raise MissingCommand(ctx.get_help(), ctx)
+        return super().invoke(ctx)

@@ -1,0 +1,148 @@
+"""`Invocation`: one run of the command line, with what its options said and what commands need made of it."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mibyan.cli.options import Options
+from mibyan.cli.output import Output, say
+from mibyan.errors import ConfigError, MibyanError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TextIO
+
+    from mibyan.cli.tracefile import TraceFile
+    from mibyan.config.load import LoadedConfig
+    from mibyan.runtime import Runtime
+
+
+class Invocation:
+    """One run of the command line."""
+
+    def __init__(self) -> None:
+        self.options = Options()
+        self.out = Output()
+
+    def begin(self) -> None:
+        """Refuse what can't be done, before the command does anything.
+
+        Raises:
+            MibyanError: An option asks for what this version doesn't have.
+        """
+        if self.options.locked:
+            raise MibyanError(
+                "--locked can't be kept: this version of Mibyan doesn't read mibyan.lock yet, so nothing was run",
+                hint="Leave --locked out.",
+            )
+
+    def elsewhere(self) -> TextIO:
+        """Where what isn't data goes: standard error, or nowhere when there is none."""
+        return sys.stderr if sys.stderr is not None else io.StringIO()
+
+    def trace(self) -> TraceFile | None:
+        """The file of `--trace`, if it was given.
+
+        Raises:
+            MibyanError: It can't be written.
+        """
+        if self.options.trace is None:
+            return None
+        from mibyan.cli.tracefile import TraceFile
+
+        return TraceFile(self.options.trace)
+
+    # Where -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def home(self) -> Path:
+        """The profile's folder.
+
+        Raises:
+            MibyanError: It can't be told where that is.
+        """
+        from mibyan.paths import mibyan_home
+
+        return mibyan_home(self.options.home)
+
+    @cached_property
+    def project(self) -> Path | None:
+        """The project: the folder of `--project`, else the nearest one at or above the working directory.
+
+        Raises:
+            MibyanError: `--project` isn't a project's folder.
+        """
+        from mibyan.paths import find_project
+
+        if self.options.project is not None:
+            return self._named_project(self.options.project)
+        try:
+            return find_project(Path.cwd(), self.home)
+        except OSError:  # The working directory has been removed.
+            return None
+
+    def _named_project(self, name: str) -> Path:
+        from mibyan.paths import PROJECT_FOLDER
+
+        folder = Path(os.path.abspath(Path(name).expanduser()))  # noqa: PTH100 - links stay as they are written
+        if not folder.is_dir():
+            raise MibyanError(f"--project: {folder} isn't a folder", hint="Give the folder that holds .mibyan/.")
+        own = folder / PROJECT_FOLDER
+        if os.path.realpath(own) == os.path.realpath(self.home):
+            raise MibyanError(f"--project: {own} is the home, not a project's folder", hint="Leave --project out.")
+        return folder
+
+    # What --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def config(self) -> LoadedConfig:
+        """The configuration.
+
+        Raises:
+            ConfigError: It can't be used.
+        """
+        from mibyan.config.load import load_config
+
+        return load_config(self.home, self.project)
+
+    def config_or_defaults(self) -> tuple[LoadedConfig, ConfigError | None]:
+        """The configuration; if it can't be used the defaults and what is wrong, which is said on standard error.
+
+        For the commands that must work then: they go on with plugins off (plugins.L6, L8).
+        """
+        try:
+            return self.config, None
+        except ConfigError as error:
+            from mibyan.config.load import default_config
+
+            say(f"mibyan: error: {error}")
+            say("mibyan: warning: going on with the defaults, and with plugins off, until that is mended")
+            return default_config(self.home), error
+
+    @contextmanager
+    def runtime(self, config: LoadedConfig | None = None) -> Iterator[Runtime]:
+        """A runtime as the options and the configuration say; plugins are found and loaded when it is first used.
+
+        Args:
+            config: The configuration, if it has been read already.
+
+        Raises:
+            ConfigError: The configuration can't be used.
+        """
+        from mibyan.cli import logs
+        from mibyan.runtime import Runtime
+
+        options = self.options
+        with logs.shown(debug=options.debug):
+            runtime = Runtime(
+                self.home, self.project, self.config if config is None else config, options.safe_mode,
+                plugins=options.plugins, no_plugins=options.no_plugins,
+            )  # fmt: skip
+            with runtime:
+                yield runtime

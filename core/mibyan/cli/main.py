@@ -1,0 +1,71 @@
+"""`main`: where the command line is entered and left.
+
+Data goes to standard output, everything else to standard error. What a command ends with is its exit code:
+0 ok; 1 the result's status is error, timeout or cancelled; 2 usage or configuration; 3 blocked, denied, untrusted;
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Options of `mibyan` that are followed by a value.
+_WITH_VALUE = frozenset({"--home", "--project", "--plugin", "--no-plugin", "--trace"})
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and say what to exit with.
+
+    Args:
+        argv: The words after the program's name; `None`: those of this process.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if _asks_version(words):
+            return _version(as_json="--json" in words)
+        from mibyan.cli.running import run
+
+        return run(words)
+    except KeyboardInterrupt:
+        from mibyan.cli.output import say
+
+        say("mibyan: interrupted")
+        return 130
+
+
+def _asks_version(words: Sequence[str]) -> bool:
+    """Whether `--version` stands before the command; told without click, which takes longer to import than to answer."""
+    following = iter(words)
+    for word in following:
+        if word == "--version":
+            return True
+        if word in _WITH_VALUE:
+            next(following, None)
+        elif not word.startswith("--") or word == "--":
+            return False
+    return False
+
+
+def _version(*, as_json: bool) -> int:
+    from mibyan._version import __version__
+    from mibyan.cli.output import Output, OutputError, say
+
+    try:
+        Output().write(f'{{"version": "{__version__}"}}\n' if as_json else f"mibyan {__version__}\n")
+    except OutputError as error:
+        say(f"mibyan: error: {error}")
+        return 1
+    return 0
+
+
+def __getattr__(name: str) -> Any:
+    """`cli`, the click group of all commands, loads when it is first asked for (PEP 562)."""
+    if name != "cli":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from mibyan.cli.root import root
+
+    return root

@@ -1,0 +1,142 @@
+"""`Output`: where a command's data goes, whatever has become of standard output; `say`: everything else."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from mibyan.errors import MibyanError
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+#: What could command a terminal or turn text around on it: controls but tab and line feed, and bidirectional marks.
+#: Joiners and variation selectors stay: Persian, Indic scripts and emoji need them.
+_TRICKS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_NOT_ASCII = re.compile("[^\x00-\x7f]")
+
+
+class OutputError(MibyanError):
+    """Standard output can't be written to."""
+
+
+class Output:
+    """Standard output as it was when the command began.
+
+    What reads it may go away (`| head`): then nothing more is written, and nobody complains.
+    """
+
+    def __init__(self) -> None:
+        self._stream: TextIO | None = sys.stdout
+        self._abandoned = False
+
+    @property
+    def stream(self) -> TextIO | None:
+        """The stream; `None` if the process was started without one."""
+        return self._stream
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person looks at it."""
+        return is_terminal(self._stream)
+
+    def write(self, text: str) -> None:
+        """Write text as it is; characters that the stream's encoding doesn't have are escaped.
+
+        Raises:
+            OutputError: It can't be written (a closed stream, a full disk).
+        """
+        if self._abandoned:
+            return
+        if self._stream is None:
+            raise OutputError("standard output is closed, there is nowhere to write to")
+        try:
+            self._stream.write(_encodable(text, self._stream))
+            self._stream.flush()
+        except BrokenPipeError:
+            self._abandon()
+        except (OSError, ValueError) as error:
+            self._abandon()
+            raise OutputError(f"can't write to standard output: {_why(error)}") from error
+
+    def line(self, text: str) -> None:
+        """Write text for people, with a line end; on a terminal without what could play tricks on it."""
+        shown = safe(text) if self.is_terminal else text
+        self.write(shown if shown.endswith("\n") else f"{shown}\n")
+
+    def json_text(self, text: str) -> None:
+        """Write text that is JSON: in ASCII where the stream isn't UTF-8, so that it stays JSON."""
+        self.line(text if _is_unicode(self._stream) else _NOT_ASCII.sub(_escaped, text))
+
+    def document(self, value: Any) -> None:
+        """Write a value as one JSON document; what JSON can't say degrades."""
+        import json
+
+        from mibyan.schema.jsontext import to_data
+
+        try:
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+            text.encode()
+        except (TypeError, ValueError, RecursionError):
+            text = json.dumps(to_data(value), ensure_ascii=False, indent=2)
+        self.json_text(text)
+
+    def _abandon(self) -> None:
+        """Write nothing more; what is left in the stream's buffer must not complain when the interpreter ends."""
+        self._abandoned = True
+        stream = self._stream
+        with suppress(OSError, ValueError, AttributeError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]
+            os.close(nowhere)
+
+
+def say(text: str, *, end: str = "\n") -> None:
+    """Write text for people to standard error, if there is one that can be written to."""
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(safe(text) + end)
+        sys.stderr.flush()
+
+
+def safe(text: str) -> str:
+    """`text` with what could play tricks on a terminal written as escapes; what is readable stays."""
+    return _TRICKS.sub(
+        lambda match: f"\\u{ord(match[0]):04x}" if ord(match[0]) > 0xFF else f"\\x{ord(match[0]):02x}", text
+    )
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person is at the other end of a stream."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def _encodable(text: str, stream: TextIO) -> str:
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.encode(encoding, "backslashreplace").decode(encoding)
+    return text
+
+
+def _is_unicode(stream: TextIO | None) -> bool:
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return codecs.lookup(encoding).name.startswith("utf")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """A character as JSON escapes it, one beyond the basic plane as a pair."""
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def _why(error: Exception) -> str:
+    number = getattr(error, "errno", None)
+    return os.strerror(number).lower() if isinstance(number, int) else str(error)

@@ -1,0 +1,88 @@
+"""Tables on a terminal: wrapped to its width, in its colours, right-to-left text kept in its cell."""
+
+from __future__ import annotations
+
+import re
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.text import Text
+
+from mibyan.cli.tables import Column, padded, width_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TextIO
+
+    from mibyan.cli.tables import Row
+
+_GAP: Final = "  "
+#: No column is made narrower than this to fit.
+_NARROWEST: Final = 12
+
+#: Hebrew, Arabic, Syriac, Thaana, NKo and their kin, with the presentation forms and the historic scripts.
+_RIGHT_TO_LEFT: Final = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
+#: First strong isolate, pop directional isolate: what stands between has its own direction and changes nobody else's.
+_ISOLATED: Final = "\u2068{}\u2069"
+
+
+def drawn(stream: TextIO | None, columns: Sequence[Column], rows: Sequence[Row], *, width: int | None = None) -> str:
+    """A table as text for a terminal.
+
+    Args:
+        stream: The terminal.
+        columns: Its columns.
+        rows: Their cells, each on one line.
+        width: Cells of a line; `None`: those of the terminal.
+    """
+    console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    widths = _fitted(columns, rows, console.width)
+    with console.capture() as captured:
+        console.print(_line(columns, [column.title for column in columns], widths, ["bold"] * len(columns)))
+        for row in rows:
+            styles = [column.styles.get(text, "") for column, text in zip(columns, row, strict=True)]
+            pieces = [_wrapped(text, size, console) for text, size in zip(row, widths, strict=True)]
+            for parts in zip_longest(*pieces, fillvalue=""):
+                console.print(_line(columns, parts, widths, styles))
+    return captured.get()
+
+
+def isolated(text: str) -> str:
+    """`text` between isolate marks if some of it runs from right to left, so that its neighbours stay where they are."""
+    return _ISOLATED.format(text) if _RIGHT_TO_LEFT.search(text) else text
+
+
+def _fitted(columns: Sequence[Column], rows: Sequence[Row], room: int) -> list[int]:
+    """The columns' widths: as wide as their cells, the widest ones narrowed until the line fits."""
+    titles = [column.title for column in columns]
+    widths = [max(width_of(row[at]) for row in (titles, *rows)) for at in range(len(columns))]
+    least = [max(_NARROWEST, width_of(title)) for title in titles]
+    excess = sum(widths) + len(_GAP) * (len(columns) - 1) - room
+    while excess > 0:
+        at = max(range(len(widths)), key=lambda at: widths[at] - least[at])
+        if widths[at] <= least[at]:
+            break
+        widths[at] -= 1
+        excess -= 1
+    return widths
+
+
+def _wrapped(text: str, width: int, console: Console) -> list[str]:
+    """The lines of a cell."""
+    if width_of(text) <= width:
+        return [text]
+    return [line.plain.rstrip() for line in Text(text).wrap(console, width)]
+
+
+def _line(columns: Sequence[Column], parts: Sequence[str], widths: Sequence[int], styles: Sequence[str]) -> Text:
+    line = Text(no_wrap=True, overflow="ignore")
+    last = len(columns) - 1
+    for at, (column, text) in enumerate(zip(columns, parts, strict=True)):
+        blanks = padded("", widths[at] - width_of(text)) if at < last or column.right else ""
+        line.append(blanks if column.right else "")
+        line.append(isolated(text), style=styles[at])
+        line.append(("" if column.right else blanks) + (_GAP if at < last else ""))
+    return line
