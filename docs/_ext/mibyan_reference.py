@@ -208,8 +208,9 @@ def _command(context: click.Context) -> str:
     command = context.command
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     title = f"## {context.command_path}" if context.parent else "## Options of every command"
-    records = (parameter.get_help_record(context) for parameter in command.get_params(context))
-    options = [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in filter(None, records) if name != "--help"]
+    switches = (parameter for parameter in command.get_params(context) if parameter.param_type_name == "option")
+    records = filter(None, (switch.get_help_record(context) for switch in switches))
+    options = [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in records if name != "--help"]
     table = ["", "| option | what |", "| --- | --- |", *options] if options else []
     return "\n".join([title, "", f"```text\n{usage}\n```", "", inspect.cleandoc(command.help or ""), *table, ""])
 
