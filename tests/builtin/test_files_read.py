@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import socket
 from pathlib import Path
@@ -9,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from mibyan import ToolError
-from mibyan_builtin.files import read_file, reading
+from mibyan_builtin import files
+from mibyan_builtin.files import opening, read_file, reading
+
+REAL = os.open
 
 
 def test_a_small_file_is_read_as_it_is(context, workspace: Path) -> None:
@@ -71,13 +76,13 @@ def test_a_long_line_is_cut(context, workspace: Path) -> None:
 
 
 def test_a_large_file_is_read_in_parts(context, workspace: Path) -> None:
-    """Characters are bounded whatever the number of lines; reading on from next_offset gives every line once."""
-    lines = [f"{i} " + "x" * 500 for i in range(500)]
+    """Characters are bounded as JSON counts them; reading on from next_offset gives every line once."""
+    lines = [f"{i} " + '"\\' * 250 for i in range(500)]
     (workspace / "f").write_text("\n".join(lines) + "\n")
     seen, offset = "", 1
     while offset:
         answer = read_file(context, "f", offset, 2000)
-        assert len(answer["content"]) < reading.MAX_CHARACTERS + reading.MAX_LINE
+        assert len(json.dumps(answer)) < files.MAX_CHARACTERS + 2 * reading.MAX_LINE
         seen += answer["content"]
         offset = answer.get("next_offset")
     assert seen.splitlines() == lines
@@ -174,12 +179,17 @@ def test_a_missing_file_brings_a_suggestion(context, workspace: Path) -> None:
         assert suggestion in (refusal.value.hint or "")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_an_unreadable_file_gets_a_sentence(context, workspace: Path) -> None:
+def test_an_unreadable_file_gets_a_sentence(context, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Permissions are the operating system's to decide, and are told."""
     (workspace / "f").write_text("x")
-    (workspace / "f").chmod(0)
-    with pytest.raises(ToolError, match="Permission denied"):
+
+    def refuse(*args, **kwargs):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(
+        opening.os, "open", lambda name, *rest, **kw: refuse() if name == "f" else REAL(name, *rest, **kw)
+    )
+    with pytest.raises(ToolError, match="Permission denied: f"):
         read_file(context, "f")
 
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mibyan import ToolError
+from mibyan_builtin import files
 from mibyan_builtin.files import engines, search_files, searching
 from mibyan_builtin.files.dialect import for_ripgrep
 from mibyan_builtin.files.globs import matching
@@ -33,7 +34,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 @pytest.fixture
 def tree(workspace: Path) -> Path:
     """Files of every kind that a search meets."""
-    files = {
+    contents = {
         "a.py": b"import os\nprint('needle')\n",
         "b/c.py": b"needle = 1\r\nno\r\nneedle\r\n",
         "b/c.txt": b"a needle\n",
@@ -56,7 +57,7 @@ def tree(workspace: Path) -> Path:
         "empty": b"",
         "name with blank/ü.txt": b"needle\n",
     }
-    for name, data in files.items():
+    for name, data in contents.items():
         (workspace / name).parent.mkdir(parents=True, exist_ok=True)
         (workspace / name).write_bytes(data)
     (workspace / "link.txt").symlink_to("a.py")
@@ -158,8 +159,16 @@ def test_results_are_bounded(context, tree: Path, engine: str, monkeypatch: pyte
     [match] = search_files(context, "haystack")["matches"]
     assert "haystack" in match["text"]
     assert len(match["text"]) <= searching.SHOWN_TEXT + 2
-    monkeypatch.setattr(searching, "MAX_CHARACTERS", 50)
+    monkeypatch.setattr(files, "MAX_CHARACTERS", 50)
     assert search_files(context, "needle")["truncated"]
+
+
+def test_many_matches_of_one_file_are_bounded(context, workspace: Path, engine: str) -> None:
+    """A file that matches everywhere takes no more memory than its matches that are told."""
+    (workspace / "f.txt").write_text("x\n" * 20_000)
+    (workspace / "g.txt").write_text("x\n")
+    answer = search_files(context, "x", limit=1000)
+    assert (answer["count"], answer["truncated"], answer["matches"][-1]["line"]) == (1000, True, 1000)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -368,6 +369,30 @@ def test_secrets_dont_reach_commands(make_context, workspace: Path, monkeypatch:
     command = 'echo "$SOME_API_KEY,$TOKEN,$db_password,$PLAIN,$LEAK,$BASH_ENV,$OPENAI_API_KEY"'
     assert terminal(make_context(), command)["output"] == ",,,value-of-it,,,\n"
     assert terminal(make_context(passthrough=["TOKEN"]), command)["output"] == ",value-of-it,,value-of-it,,,\n"
+
+
+def test_no_shell_file_is_read_over_ssh(make_context, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """terminal.E5: Debian's bash would read ~/.bashrc for a command that it thinks came over ssh."""
+    (workspace / ".bashrc").write_text("export LEAK=leaked\n")
+    monkeypatch.setenv("HOME", str(workspace))
+    monkeypatch.setenv("SSH_CLIENT", "::1 1 22")
+    monkeypatch.delenv("SHLVL", raising=False)
+    assert terminal(make_context(), 'echo "[$LEAK]"')["output"] == "[]\n"
+
+
+def test_a_process_that_cant_be_ended_isnt_waited_for(context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that another user runs (sudo) can't be ended; the answer comes all the same."""
+    pids = []
+    monkeypatch.setattr(commands, "PATIENCE", 0.1)
+    monkeypatch.setattr(commands, "end_tree", lambda pid, mark, grace: pids.append(pid))
+    try:
+        with pytest.warns(ResourceWarning):
+            answer = terminal(context, "exec sleep 600", timeout=0.1)
+    finally:
+        os.kill(pids[0], signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(pids[0], 0)
+    assert (answer["error_type"], answer["exit_code"]) == ("timeout", 137)
 
 
 def test_every_command_asks() -> None:

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from mibyan_builtin.files.workspace import Workspace
 
-#: The part of the result limit that text may take: as JSON it grows.
-SHARE = 0.6
+#: Characters of an answer's texts at most; a model reads on with `offset`.
+MAX_CHARACTERS = 80_000
+#: The share of the result limit that texts may take.
+SHARE = 0.8
 
 
 def _path(args: dict[str, Any]) -> list[str]:
@@ -56,11 +58,8 @@ def read_file(ctx: ToolContext, path: str, offset: int = 1, limit: int = 1000) -
     """
     from mibyan_builtin.files import reading
 
-    budget = reading.MAX_CHARACTERS
-    if ctx.settings is not None:
-        budget = min(budget, int(ctx.settings.dispatch.max_result_chars * SHARE))
     with _workspace(ctx).locate(path) as location:
-        return reading.read(location, offset, limit, budget, _stop(ctx))
+        return reading.read(location, offset, limit, _budget(ctx), _stop(ctx))
 
 
 @tool(toolset="files", emoji="✍️", destructive=True, idempotent=True, open_world=False, writes=_path)
@@ -137,7 +136,7 @@ def search_files(
     until = time.monotonic() + searching.MAX_SECONDS
     if ctx.deadline is not None:
         until = min(until, ctx.deadline - 0.1 * (ctx.deadline - time.monotonic()))
-    search = searching.Search(pattern, path, glob, limit, _stop(ctx), until)
+    search = searching.Search(pattern, path, glob, limit, _budget(ctx), _stop(ctx), until)
     run = searching.in_content if target == "content" else searching.by_name
     return run(_workspace(ctx), search)
 
@@ -153,6 +152,11 @@ def _workspace(ctx: ToolContext) -> Workspace:
     except FileNotFoundError:
         raise ToolError("The working directory doesn't exist any more") from None
     return Workspace(cwd, ctx.settings.files.roots if ctx.settings is not None else ())
+
+
+def _budget(ctx: ToolContext) -> int:
+    """How many characters the texts of an answer may have, so that the answer isn't cut after it was made."""
+    return min(MAX_CHARACTERS, int(ctx.settings.dispatch.max_result_chars * SHARE)) if ctx.settings else MAX_CHARACTERS
 
 
 def _stop(ctx: ToolContext) -> Callable[[], None]:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 #: Bytes of a file that is searched at most; larger ones are passed over.
 MAX_FILE = 64 * 1024 * 1024
+#: Matches of one file that are told at most.
+MAX_MATCHES = 2000
+#: Globs about names that mean the same everywhere, such as `*.py` and `test_*.{js,ts}`.
+_SIMPLE_GLOB = re.compile(r"[\w.-]*\*[\w.-]*(?:\{[\w.-]+(?:,[\w.-]+)*\})?")
 #: Seconds between two looks whether the search should stop.
 TICK = 0.1
 
@@ -46,21 +50,25 @@ class Unanswered(Exception):  # noqa: N818 - a state, not a fault: the other eng
     """Ripgrep didn't run, or didn't take the pattern."""
 
 
-def ripgrep(program: str, pattern: str, directory: int, stop: Callable[[], None]) -> Iterator[Match]:
-    """The matches below an open directory.
+def ripgrep(
+    program: str, pattern: str, directory: int, stop: Callable[[], None], glob: str | None = None
+) -> Iterator[Match]:
+    """The matches below an open directory, at most `MAX_MATCHES` in each file.
 
     Args:
         program: Where ripgrep is.
         pattern: In its own dialect.
         directory: The directory's descriptor.
         stop: Called now and then; raises when the call is over.
+        glob: What the caller will choose files by; ripgrep is told only where it certainly means the same.
 
     Raises:
         Unanswered: It gave no answer.
     """
+    chosen = [f"--glob={glob}"] if glob and _SIMPLE_GLOB.fullmatch(glob) else []
     arguments = [
         program, "--json", "--no-config", "--no-ignore", "--hidden", "--no-messages", "--no-mmap", "--crlf",
-        "--sort=path", f"--max-filesize={MAX_FILE}", f"--glob=!{{{','.join(sorted(VERSION_CONTROL))}}}",
+        "--sort=path", f"--max-filesize={MAX_FILE}", *chosen, f"--glob=!{{{','.join(sorted(VERSION_CONTROL))}}}",
         f"--regexp={pattern}", "--", "./",
     ]  # fmt: skip
     held: list[Match] = []
@@ -69,7 +77,7 @@ def ripgrep(program: str, pattern: str, directory: int, stop: Callable[[], None]
         for line in _lines(process.stdout, stop):
             event = json.loads(line)
             match event["type"]:
-                case "match":
+                case "match" if len(held) < MAX_MATCHES:
                     held.append(_match(event["data"]))
                 case "end":
                     if event["data"]["binary_offset"] is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 MAX_LINES = 2000
 #: Characters of one line at most; the rest of it is left out.
 MAX_LINE = 2000
-#: Characters of one answer at most, whatever the result limit says: a model reads on with `offset`.
-MAX_CHARACTERS = 60_000
 #: Bytes of a file up to which its lines are counted to the end.
 COUNTED = 64 * 1024 * 1024
 #: Lines after which a long read looks whether it should stop.
@@ -50,7 +49,7 @@ def read(location: Location, offset: int, limit: int, budget: int, stop: Callabl
         location: The file.
         offset: The first line, from 1.
         limit: Lines at most.
-        budget: Characters at most.
+        budget: Characters at most, as JSON writes them.
         stop: Called now and then; raises when the call is over.
 
     Raises:
@@ -115,7 +114,7 @@ def _fill(text: io.TextIOWrapper, part: Slice, bounds: _Bounds, stop: Callable[[
         if not bounds.hold(part, characters):
             part.cut += bool(left_out)
             part.lines.append(_cut(line, left_out))
-            characters += len(part.lines[-1])
+            characters += len(json.dumps(part.lines[-1], ensure_ascii=False)) - 2
         elif bounds.size > COUNTED:
             return
     part.complete = True

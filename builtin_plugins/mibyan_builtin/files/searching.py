@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -30,8 +31,6 @@ MAX_RESULTS = 1000
 SHOWN_TEXT = 400
 #: Characters of it that are shown before the match.
 SHOWN_BEFORE = 100
-#: Characters of an answer's texts at most.
-MAX_CHARACTERS = 60_000
 #: Seconds that a search takes at most.
 MAX_SECONDS = 60.0
 #: Characters of a pattern.
@@ -46,6 +45,8 @@ class Search:
     path: str
     glob: str | None
     limit: int
+    #: Characters of the answer at most.
+    budget: int
     #: Raises when the call is over.
     stop: Callable[[], None]
     #: `time.monotonic()` at which the search gives what it has.
@@ -94,6 +95,8 @@ class _Place:
     prefix: str
     #: The one file.
     name: str | None
+    #: Which files are chosen, as it was given and as a predicate.
+    glob: str | None
     admits: Callable[[str], bool]
 
     def files(self, stop: Callable[[], None], *, links: bool = False) -> Iterator[str]:
@@ -110,11 +113,11 @@ def _searched(workspace: Workspace, search: Search) -> Iterator[_Place]:
     with workspace.locate(search.path) as location:
         if not stat.S_ISDIR(existing(location).st_mode):
             require_regular(location, existing(location))
-            yield _Place(location.directory, _prefix(workspace, location, up=True), location.name, admits)
+            yield _Place(location.directory, _prefix(workspace, location, up=True), location.name, search.glob, admits)
             return
         directory = _open_directory(location)
         try:
-            yield _Place(directory, _prefix(workspace, location), None, admits)
+            yield _Place(directory, _prefix(workspace, location), None, search.glob, admits)
         finally:
             os.close(directory)
 
@@ -154,7 +157,7 @@ def _matches(search: Search, place: _Place) -> Iterator[Match]:
 
 
 def _by_ripgrep(program: str, pattern: str, place: _Place, stop: Callable[[], None]) -> Iterator[Match]:
-    matches = engines.ripgrep(program, pattern, place.directory, stop)
+    matches = engines.ripgrep(program, pattern, place.directory, stop, place.glob)
     return (match for match in matches if place.admits(match.path))
 
 
@@ -175,8 +178,8 @@ def _collect(results: Iterable[Any], found: list[Any], search: Search) -> dict[s
     characters = 0
     try:
         for result in results:
-            characters += len(result if isinstance(result, str) else result["text"] + result["path"])
-            if len(found) >= search.limit or characters > MAX_CHARACTERS:
+            characters += len(json.dumps(result, ensure_ascii=False)) + 2
+            if len(found) >= search.limit or characters > search.budget:
                 return {"truncated": True}
             found.append(result)
     except OutOfTime:

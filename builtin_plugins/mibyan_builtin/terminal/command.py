@@ -6,6 +6,7 @@ import os
 import secrets
 import selectors
 import shutil
+import signal
 import subprocess
 import time
 from contextlib import suppress
@@ -14,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 
 from mibyan import ToolError
 from mibyan_builtin.terminal.output import Output
-from mibyan_builtin.terminal.tree import MARK, end_tree
+from mibyan_builtin.terminal.tree import GRACE, MARK, PATIENCE, end_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,9 +58,11 @@ class Outcome:
     duration: float = 0.0
 
 
-def shell() -> str:
-    """The shell that commands run in: bash, else sh."""
-    return shutil.which("bash") or shutil.which("sh") or "/bin/sh"
+def shell() -> list[str]:
+    """The shell that commands run in, and what it is told: bash, else sh."""
+    bash = shutil.which("bash")
+    # Debian's bash reads ~/.bashrc for a command too, when it thinks that it was started over ssh.
+    return [bash, "--norc", "-c"] if bash else [shutil.which("sh") or "/bin/sh", "-c"]
 
 
 def run(command: Command) -> Outcome:
@@ -75,23 +78,28 @@ def run(command: Command) -> Outcome:
     try:
         running.follow()
         if running.outcome.ended_by != "exit":
-            end_tree(process.pid, mark)
-            process.wait()
+            _end(process, mark)
         running.drain()
     except BaseException:
         if process.returncode is None:
-            end_tree(process.pid, mark, grace=0)
-            process.wait()
+            _end(process, mark, grace=0)
         raise
     finally:
         running.close()
     return running.finish()
 
 
+def _end(process: subprocess.Popen[bytes], mark: str, *, grace: float = GRACE) -> None:
+    """End the command's processes; one that this user may not end (sudo's) isn't waited for."""
+    end_tree(process.pid, mark, grace=grace)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(PATIENCE)
+
+
 def _start(command: Command, mark: str) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
-            [shell(), "-c", command.text],
+            [*shell(), command.text],
             cwd=command.directory,
             env={**command.environment, MARK: mark, "PWD": str(command.directory)},
             stdin=subprocess.DEVNULL if command.stdin is None else subprocess.PIPE,
@@ -145,7 +153,7 @@ class _Running:
 
     def finish(self) -> Outcome:
         """How it went."""
-        code = self.process.returncode
+        code = self.process.returncode if self.process.returncode is not None else -signal.SIGKILL
         self.outcome.exit_code = 128 - code if code < 0 else code
         self.outcome.duration = time.monotonic() - self.started
         self.outcome.output.close()
