@@ -251,7 +251,7 @@ def _replace(target: str, content: bytes, mode: int | None, old: os.stat_result 
 
 def _take_over(number: int, mode: int | None, old: os.stat_result | None) -> None:
     """Give an open file the owner of `old`, where allowed, and the permissions it shall have."""
-    if not hasattr(os, "fchmod"):
+    if not hasattr(os, "fchown"):  # Windows
         return
     if old is not None and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
         with suppress(OSError):

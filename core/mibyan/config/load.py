@@ -16,6 +16,7 @@ from mibyan.config.section import all_keys
 from mibyan.config.settings import Settings, settings_from_data
 from mibyan.errors import ConfigError
 from mibyan.paths import PROJECT_FOLDER
+from mibyan.schema.frozen import FrozenDict
 from mibyan.text import suggest
 
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ class LoadedConfig:
     project_path: Path | None = None
     #: Where each key is that somebody has written, sections included, by its name as `join_key` gives it:
     #: `config.yaml:12`, `.mibyan/config.yaml:3`, `Runtime(config=...)`.
-    lines: Mapping[str, str] = field(default_factory=dict)
+    lines: Mapping[str, str] = field(default_factory=FrozenDict)
     #: The project's shell hooks by event: inert, until `with_project_hooks`.
-    project_hooks: Mapping[Any, tuple[ShellHook, ...]] = field(default_factory=dict)
+    project_hooks: Mapping[Any, tuple[ShellHook, ...]] = field(default_factory=FrozenDict)
 
     @property
     def written(self) -> frozenset[str]:
@@ -84,7 +85,7 @@ class LoadedConfig:
         for event, added in self.project_hooks.items():
             hooks[event] = [*hooks.get(event, []), *(hook.to_data() for hook in added)]
         settings = settings_from_data({**self.settings.to_data(), "hooks": hooks})
-        return replace(self, settings=settings, project_hooks={})
+        return replace(self, settings=settings, project_hooks=FrozenDict())
 
 
 def load_config(home: Path, project: Path | None = None, *, overrides: Mapping[str, Any] | None = None) -> LoadedConfig:
@@ -106,7 +107,7 @@ def load_config(home: Path, project: Path | None = None, *, overrides: Mapping[s
     _require_sound([*layers, *([guest] if guest else [])])
     settings = settings_from_data(merged(layers))
     _raise_if(path, cross_check(settings, [layer.document for layer in layers]))
-    own = LoadedConfig(settings, home, path, lines=places(layers))
+    own = LoadedConfig(settings, home, path, lines=FrozenDict(places(layers)))
     return own if guest is None else _with_project(own, guest)
 
 
@@ -135,7 +136,7 @@ def _with_project(own: LoadedConfig, guest: Layer) -> LoadedConfig:
     hooks = Settings.from_data({"hooks": guest.data.get("hooks", {})})
     _raise_if(guest.origin, problems + cross_check(hooks, [guest.document]))
     settings = settings_from_data(data)
-    lines = project_file.add_places(own.lines, guest, settings)
+    lines = FrozenDict(project_file.add_places(own.lines, guest, settings))
     path = Path(guest.origin) if guest.exists else None
     return replace(own, settings=settings, project_path=path, lines=lines, project_hooks=hooks.hooks)
 
