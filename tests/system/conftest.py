@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import venv
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,17 @@ from textwrap import dedent
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+
+#: What Mibyan's dependencies are called in a site-packages folder (with their metadata).
+LENT = [
+    f"{name}{rest}"
+    for name in [
+        "annotated_types", "click", "docstring_parser", "filelock", "importlib_metadata", "jsonschema_rs", "markdown_it",
+        "markdown_it_py", "mdurl", "packaging", "pluggy", "pydantic", "pydantic_core", "pygments", "yaml", "_yaml",
+        "pyyaml", "PyYAML", "rich", "ruamel", "ruamel_yaml", "ruamel.yaml", "typing_extensions", "typing_inspection", "zipp",
+    ]
+    for rest in ["", ".py", "-*.dist-info"]
+]  # fmt: skip
 
 
 def run(*command: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None, check: bool = True):
@@ -33,9 +45,20 @@ def run(*command: str | Path, cwd: Path | None = None, env: dict[str, str] | Non
 
 
 def build_wheel(source: Path, target: Path) -> Path:
-    """Build the wheel of a source tree with its own build backend."""
+    """Build the wheel of a source tree with its own build backend (hatchling, here already)."""
     target.mkdir(parents=True, exist_ok=True)
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", target, source)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        target,
+        source,
+    )
     return next(target.glob("*.whl"))
 
 
@@ -52,7 +75,10 @@ class Installation:
         return self.folder / "bin" / "python"
 
     def pip(self, *words: str | Path):
-        return run(self.python, "-m", "pip", "--quiet", "--disable-pip-version-check", *words)
+        """Run the tests' pip on this environment."""
+        return run(
+            sys.executable, "-m", "pip", "--python", self.python, "--quiet", "--disable-pip-version-check", *words
+        )
 
     def mibyan(self, *words: str, check: bool = False, **env: str):
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("MIBYAN_", "PYTHON"))}
@@ -77,11 +103,18 @@ def mibyan_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def installation(mibyan_wheel: Path, tmp_path: Path) -> Installation:
-    """A fresh environment with Mibyan's wheel."""
+    """A fresh environment with Mibyan's wheel; what Mibyan depends on is lent by the tests' own environment."""
     made = Installation(tmp_path / "env", tmp_path / "home", tmp_path / "work")
     made.work.mkdir()
-    venv.create(made.folder, with_pip=True)
-    made.pip("install", mibyan_wheel)
+    venv.create(made.folder, with_pip=False)
+    made.pip("install", "--no-deps", mibyan_wheel)
+    lent = tmp_path / "lent"
+    lent.mkdir()
+    for name in LENT:
+        for path in Path(sysconfig.get_path("purelib")).glob(name):
+            (lent / path.name).symlink_to(path)
+    site = run(made.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip()
+    (Path(site) / "lent.pth").write_text(f"{lent}\n")
     return made
 
 
