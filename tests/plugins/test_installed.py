@@ -383,6 +383,28 @@ def test_an_editable_installs_package_data_is_found_where_it_lies(
     assert candidate.root == tmp_path / "src" / "weather"
 
 
+def test_an_editable_installs_finder_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """plugins.M1: setuptools' editable installs may have a finder that maps the package to a folder of another name."""
+    from importlib.machinery import ModuleSpec
+
+    dist(tmp_path / "site", direct_url={"dir_info": {"editable": True}})
+    code(tmp_path / "src", "__init__.py", manifest="id: weather\n")
+
+    class Finder:
+        @staticmethod
+        def find_spec(name: str, _: Any = None) -> ModuleSpec | None:
+            if name != "weather":
+                return None
+            spec = ModuleSpec(name, None, is_package=True)
+            spec.submodule_search_locations = [str(tmp_path / "src")]
+            return spec
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder])
+    candidate = only(find(tmp_path / "site"))
+    assert candidate.manifest is not None
+    assert candidate.root == tmp_path / "src"
+
+
 # Real backends
 
 
@@ -504,10 +526,12 @@ def test_the_current_directory_isnt_searched(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_skipped_copy_shadows_nothing(tmp_path: Path) -> None:
-    """plugins.F3: a cloned dist-info can't turn an installed plugin off."""
+    """plugins.F3: a cloned dist-info can't turn an installed plugin off; an installed plugin's own isn't a note."""
     dist(tmp_path / "project")
     dist(tmp_path / "site")
-    assert only(find(tmp_path / "project", tmp_path / "site", inside=(tmp_path / "project",))).usable
+    found = find(tmp_path / "project", tmp_path / "site", inside=(tmp_path / "project",))
+    assert only(found).usable
+    assert not found.notes
 
 
 def interpreter(*prefixes: Path, site: tuple[Path, ...] = ()) -> Interpreter:

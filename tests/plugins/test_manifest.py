@@ -343,7 +343,10 @@ def test_a_right_manifest_is_checked_without_pydantic(tmp_path: Path) -> None:
     assert done.stdout == "[] 1\n"
 
 
-VALUES: Any = st.sampled_from([None, "", "x", 0, 1, True, 2.5, [], ["a"], {}, {"a": "b"}, [TOOL], {"a": {}}, "a:b"])
+VALIDATOR = jsonschema_rs.Draft202012Validator(manifest_json_schema())
+VALUES: Any = st.sampled_from(
+    [None, "", "x", 0, 1, True, 2.5, [], ["a"], {}, {"a": "b"}, [TOOL], {"a": {}}, "a:b", {"": None}, {"": {}}]
+)
 FLAG_NAMES = st.sampled_from([*keys_of(ToolFlags), "readonly"])
 
 
@@ -353,7 +356,7 @@ FLAG_NAMES = st.sampled_from([*keys_of(ToolFlags), "readonly"])
 def test_the_json_schema_takes_nothing_that_the_model_refuses(changes: dict[str, Any], flags: dict[str, Any]) -> None:
     """plugins.M1: the quick check and the model agree; what only the model takes is left to it."""
     data = {**FULL, **tool(flags=flags), **changes}
-    if jsonschema_rs.Draft202012Validator(manifest_json_schema()).is_valid(data):
+    if VALIDATOR.is_valid(data):
         model = ManifestModel.model_validate_json(json.dumps(data), strict=True)
         dumped = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
         assert {k: v for k, v in dumped.items() if v is not None} == {k: v for k, v in data.items() if v is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mibyan.config.keys import join_key
@@ -12,7 +13,7 @@ from mibyan.plugins.manifest import MANIFEST_VERSION, manifest_json_schema
 from mibyan.text import one_line, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
@@ -73,13 +74,19 @@ def _quickly_valid(data: dict[str, Any]) -> Checked | None:
 
     Most manifests are right, and pydantic imports `importlib.metadata`, which finding plugins must not (plugins.F4).
     """
-    import jsonschema_rs
-
     try:
-        valid = jsonschema_rs.Draft202012Validator(manifest_json_schema()).is_valid(data)
+        valid = _quick_check()(data)
     except (ValueError, RecursionError):  # nested too deeply for it, or lone surrogates
         return None
     return (_without_nulls(data), [], []) if valid else None
+
+
+@cache
+def _quick_check() -> Callable[[Any], bool]:
+    """Whether data is valid by the JSON Schema, as a function that is compiled once."""
+    import jsonschema_rs
+
+    return jsonschema_rs.Draft202012Validator(manifest_json_schema()).is_valid
 
 
 def _without_nulls(data: dict[str, Any]) -> dict[str, Any]:

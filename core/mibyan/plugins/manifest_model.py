@@ -168,8 +168,18 @@ def json_schema() -> dict[str, Any]:
 
     After a change of the model: `python -m mibyan.plugins.manifest_model > core/mibyan/plugins/manifest.schema.json`.
     """
-    schema = ManifestModel.model_json_schema(by_alias=True)
+    schema = _closed(ManifestModel.model_json_schema(by_alias=True))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _closed(schema: Any) -> Any:
+    """`schema`, in which names that don't have a mapping's pattern are refused, as the model refuses them."""
+    if isinstance(schema, list):
+        return [_closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(part) for key, part in schema.items()}
+    return {**closed, "additionalProperties": False} if "patternProperties" in closed else closed
 
 
 if __name__ == "__main__":

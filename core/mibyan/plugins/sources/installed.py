@@ -17,12 +17,12 @@ from mibyan.plugins.sources.entrypoints import GROUP, EntryPoint, entry_point, g
 from mibyan.plugins.sources.files import is_directory, is_file
 from mibyan.plugins.sources.ids import PREFIX, differing, distribution_id, key, name_problem
 from mibyan.plugins.sources.manifests import WHEEL_MANIFEST, manifest_of, read_manifest
-from mibyan.plugins.sources.modules import data_names, module_base, package_folder, package_manifest
+from mibyan.plugins.sources.modules import data_names, package_folder, package_manifest, top_folders
 from mibyan.plugins.sources.sitepaths import searched
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from mibyan.plugins.manifest import Manifest
@@ -47,26 +47,27 @@ def find_installed(
         finders: Whether finders on `sys.meta_path` that list distributions are asked too.
     """
     entries, skipped = searched(sys.path if path is None else path, inside)
-    notes = [note for entry, border in skipped.items() for note in _skipped(entry, border)]
+    notes: list[Note] = []
     listings: list[AnyListing] = [listing for entry in entries if (listing := _listing(entry)) is not None]
     listings += _finder_listings() if finders else []
     found = [candidate for candidate in _candidates(listings, cache, notes) if candidate is not None]
     for listing in listings:
         notes += listing.notes
+    installed = {candidate.id for candidate in found}
+    notes += [note for entry, border in skipped.items() for note in _skipped(entry, border, installed)]
     found.sort(key=lambda candidate: (candidate.id, candidate.shadowed_by is not None))
     return Discovery(tuple(_without_twins(found)), tuple(notes))
 
 
-def _skipped(entry: str, border: str) -> Iterator[Note]:
-    """A note for each plugin in an entry that isn't searched: in a cloned repository, say."""
+def _skipped(entry: str, border: str, installed: Collection[str]) -> Iterator[Note]:
+    """A note for each plugin in an entry that isn't searched (a cloned repository's) and that isn't installed too."""
     for found in Listing(entry).distributions() if os.path.isdir(entry) else ():
-        if GROUP in _groups(found):
+        if (
+            GROUP in groups(found.entry_points.decode("utf-8", "replace"))
+            and distribution_id(found.name) not in installed
+        ):
             text = f"its entry of sys.path is inside {border}, where nothing was installed by you: passed over"
             yield Note("skipped", text, found.info, f"`pip install -e {entry}` if it is yours")
-
-
-def _groups(found: Distribution) -> dict[str, list[tuple[str, str]]]:
-    return groups(found.entry_points.decode("utf-8", "replace"))
 
 
 def _listing(entry: str) -> AnyListing | None:
@@ -139,8 +140,8 @@ def _entry_point(lines: Sequence[tuple[str, str]], plugin_id: str) -> tuple[Entr
 
 def _with_manifest(plain: Candidate, found: Distribution, entry: EntryPoint, cache: ContentCache) -> Candidate:
     """The candidate with its manifest, if it has one, and with what is imported."""
-    bases = [found.entry, *_editable_bases(entry)] if plain.editable else [found.entry]
-    manifest, problem = _manifest(found, entry, bases, cache)
+    tops = _top_folders(found, entry, editable=plain.editable)
+    manifest, problem = _manifest(found, entry, tops, cache)
     if manifest is not None:
         problem = differing(manifest.id, plain.id, "manifest")
     return replace(
@@ -148,13 +149,13 @@ def _with_manifest(plain: Candidate, found: Distribution, entry: EntryPoint, cac
         manifest=manifest,
         problem=problem,
         target=None if problem else Target("entry_point", entry.value),
-        root=package_folder(entry.module, bases) if found.on_disk else None,
+        root=package_folder(entry.module, tops) if found.on_disk else None,
         hint=_AUTHOR.format(plain.id) if problem else None,
     )
 
 
 def _manifest(
-    found: Distribution, entry: EntryPoint, bases: Sequence[str], cache: ContentCache
+    found: Distribution, entry: EntryPoint, tops: Sequence[str], cache: ContentCache
 ) -> tuple[Manifest | None, str | None]:
     """The manifest in the dist-info, else the one that is package data; both `None` if it has none."""
     if not found.on_disk:
@@ -162,25 +163,28 @@ def _manifest(
     path = os.path.join(found.info, _EXTRA)
     if os.path.exists(path):
         return read_manifest(path, cache)
-    return package_manifest(entry.module, bases, cache)
+    return package_manifest(entry.module, tops, cache)
 
 
 def _zipped_manifest(found: Distribution, entry: EntryPoint) -> tuple[Manifest | None, str | None]:
     data = found.read(_EXTRA)
     if data is not None:
         return manifest_of(data, f"{found.info}/{_EXTRA}")
+    top = entry.module.partition(".")[0]
     for name in data_names(entry.module):
-        if (data := found.read_code(name)) is not None:
-            return manifest_of(data, f"{found.entry}/{name}")
+        if (data := found.read_code(f"{top}/{name}")) is not None:
+            return manifest_of(data, f"{found.entry}/{top}/{name}")
     return None, None
 
 
-def _editable_bases(entry: EntryPoint) -> Iterator[str]:
-    """Where the code of an editable install may lie: on `sys.path`, or where a finder of its own says."""
+def _top_folders(found: Distribution, entry: EntryPoint, *, editable: bool) -> list[str]:
+    """The folders of a plugin's top package: beside its dist-info; for an editable install where its code lies."""
     top = entry.module.partition(".")[0]
-    on_path = [base for base in sys.path if base and (is_directory(f"{base}/{top}") or is_file(f"{base}/{top}.py"))]
-    place = None if on_path else module_base(entry.module)
-    yield from on_path or ([place] if place else [])
+    beside = os.path.join(found.entry, top)
+    if not editable or os.path.isdir(beside):
+        return [beside]
+    on_path = [f"{base}/{top}" for base in sys.path if base and is_directory(f"{base}/{top}")]
+    return on_path or top_folders(entry.module)
 
 
 def _is_editable(found: Distribution) -> bool:

@@ -39,15 +39,15 @@ def find_modules(names: Iterable[str], cache: ContentCache, *, said_by: str = "p
 def _candidate(name: str, cache: ContentCache, said_by: str) -> Candidate:
     if not is_module_name(name):
         return _refused(name, f"{one_line(name, 60)!r} isn't a module's name", said_by)
-    base = module_base(name)
-    if base is None:
+    if not is_importable(name):
         return _refused(name, f"there is no module {name.partition('.')[0]!r}", said_by)
-    manifest, problem = package_manifest(name, [base], cache)
+    tops = top_folders(name)
+    manifest, problem = package_manifest(name, tops, cache)
     problem = name_problem(name) or problem or differing(manifest.id if manifest else "", name, "manifest")
     if problem is not None:
         return _refused(name, problem, said_by)
     return Candidate(
-        name, "pip", name, manifest.version if manifest else "", package_folder(name, [base]), Target("module", name),
+        name, "pip", name, manifest.version if manifest else "", package_folder(name, tops), Target("module", name),
         manifest,
     )  # fmt: skip
 
@@ -73,37 +73,39 @@ def find_spec(name: str) -> ModuleSpec | None:
     return None
 
 
-def module_base(module: str) -> str | None:
-    """The folder (or zip) in which the import system finds the module's top package; `None` if it doesn't."""
+def is_importable(module: str) -> bool:
+    """Whether the import system finds the module's top package."""
+    return find_spec(module.partition(".")[0]) is not None
+
+
+def top_folders(module: str) -> list[str]:
+    """The folders of the module's top package, where the import system finds them; none for a single file."""
     spec = find_spec(module.partition(".")[0])
-    if spec is None:
-        return None
-    places = list(spec.submodule_search_locations or ())
-    return str(Path(places[0] if places else spec.origin or ".").parent)
+    return list(spec.submodule_search_locations or ()) if spec is not None else []
 
 
 def data_names(module: str) -> Iterator[str]:
-    """Where the manifest of a module may lie as package data, the nearest package first."""
-    parts = module.split(".")
-    for length in range(len(parts), 0, -1):
+    """Where the manifest of a module may lie below its top package's folder, the nearest package first."""
+    parts = module.split(".")[1:]
+    for length in range(len(parts), -1, -1):
         yield "/".join((*parts[:length], FOLDER_MANIFEST))
 
 
-def package_manifest(module: str, bases: Iterable[str], cache: ContentCache) -> tuple[Manifest | None, str | None]:
-    """The manifest that is package data of a module below one of `bases`; both `None` if there is none."""
-    for base in bases:
+def package_manifest(module: str, tops: Iterable[str], cache: ContentCache) -> tuple[Manifest | None, str | None]:
+    """The manifest that is package data of a module, in one of its top package's folders; both `None` if there is none."""
+    for top in tops:
         for name in data_names(module):
-            if os.path.exists(path := os.path.join(base, name)):
+            if os.path.exists(path := os.path.join(top, name)):
                 return read_manifest(path, cache)
     return None, None
 
 
-def package_folder(module: str, bases: Iterable[str]) -> Path | None:
+def package_folder(module: str, tops: Iterable[str]) -> Path | None:
     """The folder of the package that a module is or lies in; `None` for a module that is one file."""
-    name = module.replace(".", "/")
-    for base in bases:
-        if os.path.isdir(folder := os.path.join(base, name)):
+    parts = module.split(".")[1:]
+    for top in tops:
+        if os.path.isdir(folder := os.path.join(top, *parts)):
             return Path(folder)
-        if "/" in name and os.path.exists(os.path.join(base, f"{name}.py")):
-            return Path(base, name).parent
+        if parts and os.path.exists(f"{folder}.py"):
+            return Path(folder).parent
     return None

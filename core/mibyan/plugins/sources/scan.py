@@ -12,7 +12,7 @@ from mibyan.plugins.sources.cache import ContentCache
 from mibyan.plugins.sources.folders import find_folders
 from mibyan.plugins.sources.ids import PROJECT_TOOLS, covers
 from mibyan.plugins.sources.installed import find_installed
-from mibyan.plugins.sources.modules import find_modules, is_module_name, module_base
+from mibyan.plugins.sources.modules import find_modules, is_importable, is_module_name
 from mibyan.plugins.sources.order import ordered, shadowed
 from mibyan.plugins.sources.selection import Selection
 from mibyan.plugins.sources.tools_dir import find_tools
@@ -86,7 +86,7 @@ def _named_modules(words: Iterable[str], found: Iterable[Discovery], cache: Cont
     """Plugins for those words of `--plugin` that are no id but an importable module, as pytest's `-p` takes both."""
     ids = [candidate.id for discovery in found for candidate in discovery]
     strange = [word for word in words if not any(covers(word, plugin_id) for plugin_id in ids)]
-    names = [word for word in strange if is_module_name(word) and module_base(word) is not None]
+    names = [word for word in strange if is_module_name(word) and is_importable(word)]
     return find_modules(names, cache, said_by="--plugin")
 
 
