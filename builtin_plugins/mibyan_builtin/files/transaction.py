@@ -10,7 +10,6 @@ fails.
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -175,7 +174,7 @@ class _Commitment:
 def _beside(name: str) -> str:
     """A name for a file beside `name` that nobody else has."""
     stem = os.fsdecode(os.fsencode(name)[:200])
-    return f".{stem}.{secrets.token_hex(6)}.tmp"
+    return f".{stem}.{os.urandom(6).hex()}.tmp"
 
 
 def _write(name: str, directory: int, change: Change) -> None:

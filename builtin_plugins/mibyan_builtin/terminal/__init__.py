@@ -119,8 +119,6 @@ def _seconds(ctx: ToolContext, timeout: float) -> float:
 
 
 def _answer(outcome: Outcome, command: str, where: str, note: str | None) -> dict[str, Any]:
-    from mibyan_builtin.terminal.meaning import meaning
-
     output = outcome.output
     answer: dict[str, Any] = {"output": output.text(), "exit_code": outcome.exit_code, "cwd": where}
     answer |= {"duration": round(outcome.duration, 3), "truncated": output.truncated}
@@ -129,8 +127,14 @@ def _answer(outcome: Outcome, command: str, where: str, note: str | None) -> dic
         answer |= {"error": f"The command timed out and was ended after {after}", "error_type": "timeout"}
     elif outcome.ended_by == "cancelled":
         answer |= {"error": "The call was cancelled and the command ended", "error_type": "cancelled"}
-    elif (told := meaning(command, outcome.exit_code)) is not None:
+    elif outcome.exit_code and (told := _meaning(command, outcome.exit_code)) is not None:
         answer["exit_code_meaning"] = told
     if note:
         answer["note"] = note
     return answer
+
+
+def _meaning(command: str, exit_code: int) -> str | None:
+    from mibyan_builtin.terminal.meaning import meaning
+
+    return meaning(command, exit_code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import selectors
 import shutil
 import signal
@@ -71,7 +70,7 @@ def run(command: Command) -> Outcome:
     Raises:
         ToolError: It couldn't be started.
     """
-    mark = secrets.token_hex(16)
+    mark = os.urandom(16).hex()
     started = time.monotonic()
     process = _start(command, mark)
     running = _Running(command, process, Outcome(Output(command.limit)), started)
