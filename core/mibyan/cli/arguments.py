@@ -65,7 +65,7 @@ def _json_value(key: str, text: str) -> Any:
         return parse_strict(text)
     except JSONProblem as problem:
         raise click.UsageError(
-            f"What stands behind {_shown(key + ':=')} isn't JSON: {one_line(str(problem))} "
+            f"What stands behind {_shown(key + ':=')} isn't JSON: {one_line(str(problem)).rstrip('.')}. "
             f"For text write {_shown(f'{key}={text}')}."
         ) from None
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mibyan.cli.output import is_terminal, say
+from mibyan.text import describe_exception, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,9 +84,10 @@ class TerminalChannel:
         with self._turn:
             self._asking = True
             try:
-                answer = ask_yes_no(
-                    _question(request), until=request.expires, wake=self._ears[0] if self._ears else None
-                )
+                answer = ask_yes_no(_question(request), until=request.expires, wake=self._ears and self._ears[0])
+            except Exception as error:  # whatever is wrong with this terminal
+                say(f"mibyan: error: can't ask here: {one_line(describe_exception(error))}")
+                answer = False
             finally:
                 self._asking = False
         if answer is not None:
@@ -115,6 +117,8 @@ def _read_line(until: float, wake: int | None) -> str | None:
 
     Not with `sys.stdin`: a thread that waits in there holds its lock, and the interpreter can't end.
     """
+    if os.name == "nt":  # There select knows sockets only.
+        return sys.stdin.readline()
     terminal = sys.stdin.fileno()
     line = b""
     while not line.endswith(b"\n"):
@@ -134,12 +138,17 @@ def _read_line(until: float, wake: int | None) -> str | None:
 
 
 def _question(request: ApprovalRequest) -> str:
-    """What a person must know to decide."""
-    lines = [f"{request.tool_name} wants to run:", *(f"    {line}" for line in _shortened(request.text).splitlines())]
+    """What a person must know to decide; what isn't ours is set in, so that it can't pose as the question."""
+    parts = [f"{request.tool_name} wants to run:", _set_in(request.text)]
     if request.reason:
-        lines.append(f"Why you are asked: {request.reason}")
-    lines += [f"Found: {found.get('description') or found.get('id')}" for found in request.findings]
-    return "\n".join([*lines, "Allow it this once?"])
+        parts += ["Why you are asked:", _set_in(request.reason)]
+    for finding in request.findings:
+        parts += ["What was found:", _set_in(str(finding.get("description") or finding.get("id")))]
+    return "\n".join([*parts, "Allow it this once?"])
+
+
+def _set_in(text: str) -> str:
+    return "\n".join(f"    {line}" for line in _shortened(text).splitlines())
 
 
 def _shortened(text: str) -> str:

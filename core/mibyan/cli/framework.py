@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import redirect_stdout
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,25 @@ class MissingCommand(click.UsageError):
     """A group was named without one of its commands."""
 
 
-class Command(click.Command):
+def _show_help(context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's way
+    """Print the help, however standard output is doing, and end."""
+    if value and not context.resilient_parsing:
+        context.find_root().ensure_object(Invocation).out.line(context.get_help())
+        context.exit()
+
+
+class _Helpful(click.Command):
+    """A command whose help goes where its data goes."""
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """`--help`."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.callback = _show_help
+        return option
+
+
+class Command(_Helpful):
     """A command that takes the options of `mibyan` beside its own and returns its exit code (`None`: 0)."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -31,14 +48,14 @@ class Command(click.Command):
         self.params = [*self.params, *options.HIDDEN]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; what other code prints meanwhile goes to standard error."""
+        """Run the command; what other code prints meanwhile isn't data."""
         invocation = ctx.find_root().ensure_object(Invocation)
         invocation.begin()
-        with redirect_stdout(invocation.elsewhere()):
+        with invocation.out.apart():
             return super().invoke(ctx)
 
 
-class Group(click.Group):
+class Group(_Helpful, click.Group):
     """A group whose commands are imported when they are needed.
 
     Args:

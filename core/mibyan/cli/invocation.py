@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import os
-import sys
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +14,6 @@ from mibyan.errors import ConfigError, MibyanError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import TextIO
 
     from mibyan.cli.tracefile import TraceFile
     from mibyan.config.load import LoadedConfig
@@ -41,10 +38,6 @@ class Invocation:
                 "--locked can't be kept: this version of Mibyan doesn't read mibyan.lock yet, so nothing was run",
                 hint="Leave --locked out.",
             )
-
-    def elsewhere(self) -> TextIO:
-        """Where what isn't data goes: standard error, or nowhere when there is none."""
-        return sys.stderr if sys.stderr is not None else io.StringIO()
 
     def trace(self) -> TraceFile | None:
         """The file of `--trace`, if it was given.

@@ -2,7 +2,7 @@
 
 Data goes to standard output, everything else to standard error. What a command ends with is its exit code:
 0 ok; 1 the result's status is error, timeout or cancelled; 2 usage or configuration; 3 blocked, denied, untrusted;
-130 interrupted.
+128 and the signal's number if one ended it (130: Ctrl-C).
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+#: The number of SIGINT.
+_CTRL_C = 2
 
 #: Options of `mibyan` that are followed by a value.
 _WITH_VALUE = frozenset({"--home", "--project", "--plugin", "--no-plugin", "--trace"})
@@ -30,11 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         from mibyan.cli.running import run
 
         return run(words)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         from mibyan.cli.output import say
 
-        say("mibyan: interrupted")
-        return 130
+        number = getattr(interrupt, "number", _CTRL_C)
+        say("mibyan: interrupted" if number == _CTRL_C else f"mibyan: ended by signal {number}")
+        return 128 + int(number)
 
 
 def _asks_version(words: Sequence[str]) -> bool:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import codecs
+import io
 import os
 import re
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import MibyanError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import TextIO
 
 #: What could command a terminal or turn text around on it: controls but tab and line feed, and bidirectional marks.
@@ -85,14 +87,56 @@ class Output:
             text = json.dumps(to_data(value), ensure_ascii=False, indent=2)
         self.json_text(text)
 
+    # Apart from what others write --------------------------------------------------------------------------------
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """While this lasts only this object reaches standard output.
+
+        What other code prints, and what the programs it starts print, goes to standard error: a plugin that greets its
+        reader, or a tool that runs `git`, must not end up in the midst of somebody's JSON.
+        """
+        with redirect_stdout(sys.stderr if sys.stderr is not None else io.StringIO()):
+            kept = self._descriptor_of_its_own()
+            try:
+                yield
+            finally:
+                if kept is not None:
+                    self._give_back(kept)
+
+    def _descriptor_of_its_own(self) -> TextIO | None:
+        """Let descriptor 1 be standard error's, and write to a copy of the old one; the stream as it was before."""
+        stream = self._stream
+        try:
+            if stream is None or stream.fileno() != 1 or stream.isatty():
+                return None
+            self._stream = open(os.dup(1), "w", encoding=stream.encoding, errors=stream.errors)  # noqa: PTH123, SIM115
+        except (OSError, ValueError, AttributeError):  # not a real stream
+            return None
+        try:
+            os.dup2(2, 1)
+        except OSError:  # standard error is closed
+            _point_nowhere(1)
+        return stream
+
+    def _give_back(self, stream: TextIO) -> None:
+        mine, self._stream = self._stream, stream
+        with suppress(OSError, ValueError):
+            os.dup2(mine.fileno(), 1)  # type: ignore[union-attr]
+            mine.close()  # type: ignore[union-attr]
+
     def _abandon(self) -> None:
         """Write nothing more; what is left in the stream's buffer must not complain when the interpreter ends."""
         self._abandoned = True
         stream = self._stream
         with suppress(OSError, ValueError, AttributeError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]
-            os.close(nowhere)
+            _point_nowhere(stream.fileno())  # type: ignore[union-attr]
+
+
+def _point_nowhere(descriptor: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def say(text: str, *, end: str = "\n") -> None:

@@ -13,6 +13,7 @@ from mibyan.cli.framework import MissingCommand
 from mibyan.cli.invocation import Invocation
 from mibyan.cli.output import OutputError, say
 from mibyan.cli.root import root
+from mibyan.cli.signals import ends_cleanly
 from mibyan.errors import MibyanError
 from mibyan.text import bounded, describe_exception
 
@@ -37,7 +38,7 @@ def run(words: Sequence[str]) -> int:
     """
     invocation = Invocation()
     try:
-        with root.make_context("mibyan", list(words), obj=invocation) as context:
+        with ends_cleanly(), root.make_context("mibyan", list(words), obj=invocation) as context:
             code = root.invoke(context)
     except click.exceptions.Exit as leaving:  # --help
         return leaving.exit_code

@@ -5,41 +5,47 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from mibyan.errors import ConfigError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mibyan.config.load import LoadedConfig
-    from mibyan.errors import ConfigError
 
 
-def salvaged(home: Path, error: ConfigError) -> LoadedConfig:
+def salvaged(home: Path) -> LoadedConfig:
     """The defaults with what the home's config.yaml says about which plugins are on.
 
     Args:
         home: The profile's folder.
-        error: What is wrong with the configuration.
 
     Raises:
-        ConfigError: `error`, where even that can't be told.
+        ConfigError: Even that can't be told.
     """
     from mibyan.config.load import default_config
     from mibyan.config.settings import settings_from_data
 
     config = default_config(home)
-    said = _section(config.path, error)
+    said = _section(config.path)
     lists = {name: said.get(name) or [] for name in ("disabled", "enabled")}
     if not all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in lists.values()):
-        raise error
+        raise _unreadable(config.path)
     autoload = said.get("autoload", True) is not False
     return replace(config, settings=settings_from_data({"plugins": {**lists, "autoload": autoload}}))
 
 
-def _section(path: Path, error: ConfigError) -> dict[str, Any]:
+def _section(path: Path) -> dict[str, Any]:
     """The section `plugins` as it is written."""
     from mibyan.config.layers import file_layer
 
     layer = file_layer(path, path.name)
     said = layer.document.data.get("plugins") or {}
     if not isinstance(said, dict) or (layer.problems and not layer.document.data):
-        raise error
+        raise _unreadable(path)
     return said
+
+
+def _unreadable(path: Path) -> ConfigError:
+    """For somebody who has been told already what is wrong with the file."""
+    message = f"nothing was changed: which plugins {path} turns off can't be told"
+    return ConfigError(message, origin=str(path), hint="Mend first what is listed above.")

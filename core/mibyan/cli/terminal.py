@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
@@ -21,6 +22,9 @@ _GAP: Final = "  "
 #: No column is made narrower than this to fit.
 _NARROWEST: Final = 12
 
+#: Cells of a line where the terminal doesn't say.
+_USUAL: Final = 80
+
 #: Hebrew, Arabic, Syriac, Thaana, NKo and their kin, with the presentation forms and the historic scripts.
 _RIGHT_TO_LEFT: Final = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
@@ -38,7 +42,9 @@ def drawn(stream: TextIO | None, columns: Sequence[Column], rows: Sequence[Row],
         rows: Their cells, each on one line.
         width: Cells of a line; `None`: those of the terminal.
     """
-    console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    console = Console(
+        file=stream, width=width or _width(stream), highlight=False, markup=False, emoji=False, soft_wrap=True
+    )
     widths = _fitted(columns, rows, console.width)
     with console.capture() as captured:
         console.print(_line(columns, [column.title for column in columns], widths, ["bold"] * len(columns)))
@@ -48,6 +54,17 @@ def drawn(stream: TextIO | None, columns: Sequence[Column], rows: Sequence[Row],
             for parts in zip_longest(*pieces, fillvalue=""):
                 console.print(_line(columns, parts, widths, styles))
     return captured.get()
+
+
+def _width(stream: TextIO | None) -> int:
+    """The terminal's width in cells; `$COLUMNS` counts before what it says itself."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said) > 0:
+        return int(said)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _USUAL if stream is not None else _USUAL
+    except (OSError, ValueError, AttributeError):
+        return _USUAL
 
 
 def isolated(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import MibyanError
@@ -35,7 +35,8 @@ class TraceFile:
         """
         ended = {"step": "result", "name": result.name, "status": result.status, "error_type": result.error_type,
                  "duration_ms": result.duration_ms}  # fmt: skip
-        steps: list[dict[str, Any]] = [{"step": "call", "name": call.name, "ended_at": _now()}, *result.trace, ended]
+        began = {"step": "call", "name": call.name, "at": _began(result.duration_ms)}
+        steps: list[dict[str, Any]] = [began, *result.trace, ended]
         self._append("".join(to_json({"call_id": call.id, **step}) + "\n" for step in steps))
 
     def _append(self, text: str) -> None:
@@ -52,5 +53,6 @@ class TraceFile:
             ) from error
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def _began(duration_ms: float) -> str:
+    """The moment before so many milliseconds, in UTC (ISO 8601)."""
+    return (datetime.now(UTC) - timedelta(milliseconds=duration_ms)).isoformat(timespec="milliseconds")

@@ -161,8 +161,8 @@ def _editable(invocation: Invocation) -> LoadedConfig:
 
     try:
         return invocation.config
-    except ConfigError as error:
-        return salvaged(invocation.home, error)
+    except ConfigError:
+        return salvaged(invocation.home)
 
 
 def _show_request(request: TrustRequest) -> None:
