@@ -45,7 +45,7 @@ NOT_FILES = [
     pytest.param(folder, "directory", id="folder"),
     pytest.param(below_a_file, "not a directory", id="below-a-file"),
     pytest.param(lambda _: Path("/dev/zero"), "pipe, a socket or a device", id="device"),
-    pytest.param(lambda path: Path(f"{path}\0x"), "null byte", id="nul"),
+    pytest.param(lambda path: Path(f"{path}\0x"), "NUL character", id="nul"),
 ]
 
 

@@ -287,6 +287,8 @@ _HINTS: dict[int, str] = {
 def _failure(verb: str, path: Path, error: Exception) -> MibyanError:
     """The error a person sees when the operating system refuses."""
     number = getattr(error, "errno", None)
-    why = os.strerror(number).lower() if isinstance(number, int) else str(error)
+    # Python's own words for a NUL differ by version.
+    said = "a path can't have a NUL character" if "\0" in str(path) else str(error)
+    why = os.strerror(number).lower() if isinstance(number, int) else said
     hint = _HINTS.get(number) if isinstance(number, int) else None
     return MibyanError(f"can't {verb} {path}: {why}", origin=str(path), hint=hint)

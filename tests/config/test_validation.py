@@ -221,7 +221,7 @@ class TestSchema:
 
     @pytest.mark.parametrize(
         "text",
-        ["plugns: {}", "dispatch: {timeout: 0}", "dispatch: {timeout: '5'}", "approvals: {mode: x}", "plugins: {disabled: x}", "hooks: {x: []}", "agent: {api_key_env: a-b}"],
+        ["plugns: {}", "dispatch: {timeout: 0}", "dispatch: {timeout: '5'}", "approvals: {mode: x}", "plugins: {disabled: x}", "agent: {api_key_env: a-b}"],
     )  # fmt: skip
     def test_refuses_what_loading_refuses(self, text):
         """What the schema refuses, loading refuses too: editors and Mibyan agree."""
