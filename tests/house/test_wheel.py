@@ -32,12 +32,6 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     return done.stdout
 
 
-def fresh_environment(folder: Path) -> Path:
-    """A new virtual environment; the folder of its programs."""
-    run(sys.executable, "-m", "venv", folder, cwd=folder.parent)
-    return folder / "bin"
-
-
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The wheel and the source distribution: the wheel is built from the latter, as pip would."""
@@ -86,22 +80,32 @@ def test_the_source_distribution_has_what_the_tests_need(built: tuple[Path, Path
     assert {"pyproject.toml", "noxfile.py", "README.md", "LICENSE", "CHANGELOG.md"} <= names
 
 
-def test_the_first_command_of_the_readme(tmp_path: Path) -> None:
-    """The README's first command, from a fresh copy and in a fresh environment, installs and runs the main job."""
+@pytest.fixture(scope="module")
+def first_command(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The README's first command, from a fresh copy in a fresh environment: its programs' folder, what it printed."""
     (command,) = re.findall(r"^```bash\n(pip install \. && .+)\n```", (ROOT / "README.md").read_text(), re.MULTILINE)
-    checkout = tmp_path / "mibyan"
+    folder = tmp_path_factory.mktemp("first")
+    checkout = folder / "mibyan"
+    checkout.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
-        checkout.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, checkout)
     for name in ("core", "builtin_plugins", "examples"):
         if (ROOT / name).exists():
             shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
-    programs = fresh_environment(tmp_path / "venv")
-    answer = run("bash", "-c", command, cwd=checkout, PATH=f"{programs}{os.pathsep}{os.environ['PATH']}")
-    assert json.loads(answer[answer.index("{") :])["output"].startswith(os.uname().sysname)
+    run(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
+    programs = folder / "venv" / "bin"
+    home = {"HOME": str(folder), "MIBYAN_HOME": str(folder / ".mibyan")}
+    printed = run("bash", "-c", command, cwd=checkout, PATH=f"{programs}{os.pathsep}{os.environ['PATH']}", **home)
+    return programs, printed
 
 
-def test_the_plugin_of_the_second_lesson(built: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_first_command_of_the_readme(first_command: tuple[Path, str]) -> None:
+    """From a fresh copy and in a fresh environment, one command installs Mibyan and runs the main job."""
+    printed = first_command[1]
+    assert json.loads(printed[printed.index("{") :])["output"].startswith(os.uname().sysname)
+
+
+def test_the_plugin_of_the_second_lesson(first_command: tuple[Path, str], tmp_path: Path) -> None:
     """Tutorial, second lesson: the folder becomes a wheel that is installed beside Mibyan's, and is called."""
     project = tmp_path / "mibyan-plugin-dice"
     lesson = (ROOT / "docs/tutorial/plugin-as-a-wheel.md").read_text()
@@ -112,7 +116,8 @@ def test_the_plugin_of_the_second_lesson(built: tuple[Path, Path], tmp_path: Pat
     (project / "pyproject.toml").write_text(pyproject)
     (project / "src" / "mibyan_plugin_dice" / "__init__.py").write_text(source)
     run(sys.executable, "-m", "build", "--no-isolation", "--wheel", project, cwd=tmp_path)
-    programs = fresh_environment(tmp_path / "venv")
-    run(programs / "pip", "install", "--quiet", built[0], *(project / "dist").glob("*.whl"), cwd=tmp_path)
+    programs = first_command[0]
+    (wheel,) = (project / "dist").glob("*.whl")
+    run(programs / "pip", "install", "--quiet", "--no-index", wheel, cwd=tmp_path)
     answer = run(programs / "mibyan", "call", "roll_dice", "sides:=1", "count:=3", cwd=tmp_path)
     assert json.loads(answer) == {"rolls": [1, 1, 1], "total": 3}
