@@ -220,13 +220,19 @@ def _fill(_app: Sphinx, _page: str, source: list[str]) -> None:
     source[0] = _MARK.sub(lambda mark: GENERATORS[mark[1]](), source[0])
 
 
-def _literal(_app: Sphinx, _what: str, _name: str, _obj: object, _options: object, lines: list[str]) -> None:
-    """Docstrings are written with single backticks, as in Markdown; reStructuredText wants two for code."""
+def _prepare(_app: Sphinx, what: str, _name: str, _obj: object, _options: object, lines: list[str]) -> None:
+    """Make a docstring fit for napoleon and reStructuredText.
+
+    Docstrings are written with single backticks, as in Markdown; reStructuredText wants two for code. The text before a
+    colon in an attribute's first line isn't its type, which napoleon would take it for; an empty comment keeps it off.
+    """
     lines[:] = _CODE.sub(r"``\1``", "\n".join(lines)).split("\n")
+    if what in {"attribute", "property"}:
+        lines[:0] = ["..", ""]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
     app.connect("source-read", _fill)
-    app.connect("autodoc-process-docstring", _literal, priority=400)  # before napoleon splits attributes at colons
+    app.connect("autodoc-process-docstring", _prepare, priority=400)  # before napoleon
     return {"parallel_read_safe": True}
