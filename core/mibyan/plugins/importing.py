@@ -76,8 +76,9 @@ class InstalledCode:
         return importlib.import_module(name, package)
 
     def belongs(self, name: str, module: object) -> bool:
-        """Whether a module is the entry point's, below it, or lies in the plugin's folder."""
-        return name == self.name or name.startswith(f"{self.name}.") or _lies_in(module, self._folder)
+        """Whether a module is the entry point's, above or below it, or lies in the plugin's folder."""
+        related = f"{name}.".startswith(f"{self.name}.") or self.name.startswith(f"{name}.")
+        return related or _lies_in(module, self._folder)
 
     def forget(self) -> None:
         """Nothing: what is installed is imported once in a process, and other runtimes may use it."""

@@ -308,8 +308,7 @@ class PluginLoader:
             if candidate is None:
                 self._slots.remove(slot)
                 raise PluginError(f"plugin {slot.id!r} is gone: there is nothing at {slot.candidate.origin}")
-            slot.candidate = candidate
-            slot.become(FOUND)
+            slot.renew(candidate)
             self._ask(slot)
             if slot.state == FOUND:
                 self._load_slot(slot)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mibyan.errors import PluginError
+from mibyan.errors import ConfigError, PluginError
 from mibyan.paths import PROJECT_FOLDER
 from mibyan.plugins.sources import ids
 
@@ -171,9 +172,12 @@ def _covering(words: Sequence[str], plugin_id: str) -> list[str]:
 
 def _still_off(record: PluginRecord, config: LoadedConfig) -> str:
     """What keeps an enabled plugin off all the same."""
-    project = config.project_path
-    if project is not None and config.where("plugins.disabled").startswith(PROJECT_FOLDER):
-        return f" The project's {project} disables plugins too; see there."
+    from mibyan.config.edit import get
+
+    if config.project_path is not None and config.is_written(_DISABLED):
+        with suppress(ConfigError):  # it is the home's file that says so
+            if _covering(get(config.project_path, _DISABLED), record.id):
+                return f" It stays off here: {config.project_path} disables it too."
     if record.state == "untrusted":
         return f" It still needs trust: mibyan plugins trust {ids.trust_word(record.id)}"
     return ""

@@ -180,8 +180,10 @@ class ProcessState:
         logging.disable(logging.NOTSET)
 
     def _restore_modules(self, belongs: Callable[[str, Any], bool]) -> None:
-        for name, module in sys.modules.copy().items():
-            if name not in self.modules and belongs(name, module):
+        added = [(name, module) for name, module in sys.modules.copy().items() if name not in self.modules]
+        for name, module in sorted(added, key=lambda item: -item[0].count(".")):
+            # A package goes only with all that lies in it: somebody else may live there too.
+            if belongs(name, module) and not any(other.startswith(f"{name}.") for other in sys.modules.copy()):
                 remove_module(name, module)
         for name, module in self.modules.items():
             if sys.modules.get(name, _MISSING) is not module:

@@ -57,6 +57,11 @@ class PluginSlot:
         """Whether its manifest defines its tools."""
         return self.candidate.manifest is not None and self.candidate.manifest.frozen
 
+    def renew(self, candidate: Candidate) -> None:
+        """Be found anew."""
+        self.candidate, self.code, self.sources, self.import_ms = candidate, None, None, None
+        self.become(FOUND)
+
     def become(self, state: State, reason: str = "", hint: str | None = None) -> None:
         """Be in another state."""
         self.state, self.reason, self.hint = state, reason, hint
