@@ -101,6 +101,7 @@ class Parts:
         self.store.dispatcher = self._dispatch
         self.store.definer = lambda names, quiet: list(self.definitions.build_named(names, quiet=quiet))
         self.store.prober = self._probe
+        self.store.members = lambda toolset: self.toolsets.resolve(toolset)  # noqa: PLW0108 - made on first use
 
     # Loading -----------------------------------------------------------------------------------------------------
 

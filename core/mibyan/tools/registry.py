@@ -257,11 +257,17 @@ class ToolRegistry:
 
     def is_toolset_available(self, toolset: str) -> bool:
         """Whether at least one tool of the toolset is available; false for an unknown one; never raises."""
-        snapshot = self._store.snapshot
         if not isinstance(toolset, str):
             return False
-        toolset = snapshot.toolset_aliases.get(toolset, toolset)
-        return any(self._probe(snapshot.entries[name])[0] for name in snapshot.toolsets.get(toolset, ()))
+        found = (self._store.find(name) for name in self._members(toolset))
+        return any(self._probe(entry)[0] for entry in found if entry is not None)
+
+    def _members(self, toolset: str) -> tuple[str, ...]:
+        """The tools of a toolset; in a runtime every name that toolset lists take is understood."""
+        if self._store.members is not None:
+            return self._store.members(toolset)
+        snapshot = self._store.snapshot
+        return snapshot.toolsets.get(snapshot.toolset_aliases.get(toolset, toolset), ())
 
     def check_toolset_requirements(self) -> dict[str, bool]:
         """Whether each toolset is available."""

@@ -56,7 +56,7 @@ class Toolset:
     #: Names of other toolsets that belong to it.
     includes: tuple[str, ...] = ()
     description: str = ""
-    #: `builtin`, `preset`, `registry`, `alias`, `custom`, `plugin` or `mcp`.
+    #: `builtin`, `composite`, `posture`, `preset`, `registry`, `alias`, `custom`, `plugin` or `mcp`.
     kind: str = "plugin"
     #: Where it was declared.
     origin: str | None = None
@@ -84,6 +84,8 @@ class RegistryStore:
         self.definer: Callable[[Any, bool], list[dict[str, Any]]] | None = None
         #: Set by the runtime: whether one entry is available, and why not.
         self.prober: Callable[[ToolEntry], tuple[bool, str | None]] | None = None
+        #: Set by the runtime: the names of the tools that a toolset's name stands for.
+        self.members: Callable[[str], tuple[str, ...]] | None = None
         #: The runtime's parts; `None` for a registry made by hand. The facade finds the runtime of a plugin through it.
         self.parts: Any = None
         #: Set by the runtime: called, without the lock, when an entry went away or was replaced.
