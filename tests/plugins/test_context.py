@@ -265,3 +265,62 @@ def test_a_late_override_without_opt_in_is_refused(loader: PluginLoader, context
         contexts["b"].register_tool("a", "other", SCHEMA, len, override=True)
     assert answer(loader, "a") == "a"
     assert loader.get("b").state == "active"
+
+
+def test_a_project_s_plugin_has_a_state_of_its_own(
+    world: World, contexts: dict[str, PluginContext], tmp_path: Path
+) -> None:
+    """What comes with a repository doesn't get at the state of a user's plugin with the same id."""
+    root = world.folder("a", KEEP + "    ctx.provide('x', object)\n", project=True)
+    world.trust("a", root)
+    world.load()
+    theirs = contexts["a"].state
+    assert theirs.parent == world.home / "state"
+    assert theirs.name.startswith("a@")
+    assert not (world.home / "state" / "a").exists()
+
+
+@pytest.mark.parametrize(("source", "given"), [("", True), ("project", True), ("user", False), ("pip", False)])
+def test_settings_for_another_source_aren_t_handed_over(
+    world: World, contexts: dict[str, PluginContext], source: str, given: bool
+) -> None:
+    """What the operator says about a plugin of one source doesn't reach one of the same id from another."""
+    root = world.folder("a", KEEP + "    ctx.provide('x', object)\n", project=True)
+    world.trust("a", root)
+    world.config(f"plugins: {{entries: {{a: {{config: {{key: secret}}{f', source: {source}' if source else ''}}}}}}}")
+    world.load()
+    assert dict(contexts["a"].config) == ({"key": "secret"} if given else {})
+
+
+#: A function that registers through the facade: whose is it?
+ASKS = "def asks(*args):\n    mibyan.registry.register('asked', 'words', {'description': 'd'}, len)\n    return mibyan.registry\n"
+
+
+@pytest.mark.parametrize("way", ["command", "async command", "service"])
+def test_what_a_plugin_does_later_is_in_its_name(world: World, way: str) -> None:
+    """registry.R6: while a plugin's command or factory runs, the facade means its runtime and the plugin."""
+    body = {
+        "command": "    ctx.register_command('run', asks)\n",
+        "async command": "    async def run(text):\n        return asks()\n    ctx.register_command('run', run)\n",
+        "service": "    ctx.provide('run', asks)\n",
+    }[way]
+    world.folder("a", "import mibyan\n" + ASKS + "def register(ctx):\n" + body)
+    loader = world.load()
+    if way == "service":
+        loader.provided["run"]()
+    else:
+        loader.run_command("run", "text")
+    assert tools(loader)["asked"].owner is loader.get("a").owner
+
+
+def test_a_command_gets_its_text(world: World) -> None:
+    """`run_command`: raw text in, whatever the handler gives out; what it raises leaves."""
+    world.folder("a", """
+        def register(ctx):
+            ctx.register_command("shout", str.upper)
+            ctx.register_command("fail", int)
+    """)  # fmt: skip
+    loader = world.load()
+    assert loader.run_command("shout", "a b") == "A B"
+    with pytest.raises(ValueError, match="invalid literal"):
+        loader.run_command("fail", "x")

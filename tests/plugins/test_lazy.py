@@ -394,3 +394,27 @@ def test_after_closing_nothing_is_imported(world: World, imports: list[str]) -> 
     with pytest.raises(PluginError, match="the runtime is closed"):
         activate()
     assert imports == []
+
+
+def test_a_manifest_s_unknown_hooks_are_told(world: World) -> None:
+    """plugins.L3: a hook that doesn't exist is a record with a suggestion, and the plugin is there."""
+    loader = one(world, STOP, frozen_tool("word"), hooks=["pre_tool_cal"])
+    assert loader.get("lazy").state == "ready"
+    told = [decision.reason for decision in loader._services.log if decision.kind == "unknown"]
+    assert len(told) == 1
+    assert "did you mean 'pre_tool_call'" in told[0]
+
+
+def test_hooks_may_be_added_once_it_runs(world: World) -> None:
+    """Only the import is bound by the manifest: a hook that `register` adds unannounced is drift, one added later isn't."""
+    source = """
+        def register(ctx):
+            def handle(args):
+                return ctx.register_hook("post_tool_call", lambda tool_name: None)
+            ctx.register_tool("word", "words", {"description": "says word"}, handle)
+            ctx.register_hook("on_session_end", lambda: None)
+    """
+    loader = one(world, source, frozen_tool("word"))
+    assert answer(loader, "word") is True
+    assert loader.get("lazy").hooks == ("post_tool_call",)
+    assert any("the hook 'on_session_end'" in decision.reason for decision in decisions(loader, "lazy"))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
+from mibyan.plugins.gates import is_project_code
 from mibyan.plugins.manifest import Manifest
 from mibyan.plugins.offers import Offer
 from mibyan.report import Decision
@@ -116,7 +118,10 @@ class PluginContext:
         _require_text(name, "register_hook", "name")
         if not callable(function):
             raise TypeError(f"register_hook({name!r}, ...) takes a function, not {type(function).__name__}.")
-        return bool(self.add_hooks({name: function}))
+        taken = bool(self.add_hooks({name: function}))
+        if not taken and self._ledger.announced is not None:
+            self._ledger.drift.append(f"the hook {name!r}")
+        return taken
 
     def register_command(
         self, name: str, handler: Callable[..., Any], description: str = "", args_hint: str = ""
@@ -208,10 +213,13 @@ class PluginContext:
     def state(self) -> Path:
         """A folder of the plugin's own that outlives it: `$MIBYAN_HOME/state/<id>`, made on first use, for the user only.
 
+        A project's plugin has one for each project, `<id>@<digest>`: what comes with a repository doesn't get at the
+        state of a plugin of the same id.
+
         Raises:
             PluginError: It can't be made.
         """
-        path = self._services.home / "state" / self.plugin_id
+        path = self._services.home / "state" / self._state_name()
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.mkdir(mode=0o700, exist_ok=True)
@@ -234,15 +242,23 @@ class PluginContext:
     def add_hooks(self, implementations: object) -> tuple[str, ...]:
         """Add a module's, an object's or a mapping's implementations; the names of those that were taken.
 
-        Of a frozen plugin only the hooks that its manifest names count.
+        While a frozen plugin's code is imported only the hooks that its manifest names count.
 
         Raises:
             PluginError: A signature doesn't fit.
         """
-        frozen = {*self.manifest.hooks, "mibyan_unload"} if self.manifest.frozen else None
+        frozen = {*self.manifest.hooks, "mibyan_unload"} if self._ledger.announced is not None else None
         return self._services.hooks.register(
             self._ledger.owner, implementations, rank=self._rank, observer=is_observer(self.manifest), only=frozen
         )
+
+    def _state_name(self) -> str:
+        project = self._services.project
+        if project is None or not is_project_code(self._candidate):
+            return self.plugin_id
+        import hashlib
+
+        return f"{self.plugin_id}@{hashlib.sha256(os.fsencode(project.resolve())).hexdigest()[:12]}"
 
     def _open(self, what: str) -> None:
         self._ledger.require_open(what)

@@ -9,6 +9,8 @@ from mibyan.errors import PluginError
 from mibyan.plugins.context import is_observer, skill_name, skill_path
 from mibyan.plugins.offers import Offer
 from mibyan.plugins.plugin_registry import supplied
+from mibyan.report import Decision
+from mibyan.text import suggest
 from mibyan.tools.entry import Requirements
 from mibyan.tools.registration import build_entry
 
@@ -69,6 +71,7 @@ def announce(
     entries = _entries(manifest, ledger.owner, candidate.origin, activate, resolve)
     for entry in entries.values():
         ctx.registry._register_entry(entry, override=entry.name in manifest.overrides)
+    _tell_unknown_hooks(candidate, services)
     if manifest.hooks:
         services.hooks.announce(ledger.owner, manifest.hooks, activate, rank=rank, observer=is_observer(manifest))
     offer_manifest(candidate, ctx, ledger, offers)
@@ -117,6 +120,18 @@ def supply(manifest: Manifest, ledger: Ledger, services: LoaderServices, load: C
             )
         ledger.supplied.add(tool.name)
         services.store.replace(_supplied_by(load(tool.target), tool, lazy))
+
+
+def _tell_unknown_hooks(candidate: Candidate, services: LoaderServices) -> None:
+    """plugins.L3: hooks that don't exist are a record with a suggestion."""
+    from mibyan.hooks.names import HOOK_ARGUMENTS
+
+    for name in candidate.manifest.hooks if candidate.manifest is not None else ():
+        if name not in HOOK_ARGUMENTS:
+            meant = suggest(name, HOOK_ARGUMENTS)
+            reason = f"the manifest of plugin {candidate.id!r} names the hook {name!r}, which doesn't exist"
+            reason += f"; did you mean {meant!r}?" if meant else "."
+            services.log.add(Decision("unknown", f"hook:{name}", reason, candidate.id, candidate.origin, problem=True))
 
 
 def _entries(

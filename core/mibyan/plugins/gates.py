@@ -54,7 +54,7 @@ class Gates:
         Raises:
             PluginError: It isn't trusted.
         """
-        if not _is_project_code(candidate):
+        if not is_project_code(candidate):
             return None
         verdict = self._verdict(candidate)
         if not verdict.trusted or verdict.digest is None:
@@ -63,7 +63,7 @@ class Gates:
         return verdict.digest.sources
 
     def _untrusted(self, candidate: Candidate) -> Refusal | None:
-        if not _is_project_code(candidate):
+        if not is_project_code(candidate):
             return None
         verdict = self._verdict(candidate)
         return None if verdict.trusted else Refusal(UNTRUSTED, verdict.reason, verdict.hint)
@@ -144,24 +144,29 @@ def missing(candidate: Candidate) -> Refusal | None:
 
 
 def operator_entry(config: LoadedConfig, candidate: Candidate) -> tuple[str, PluginEntry]:
-    """What the operator says about a plugin, and the key under `plugins.entries` where that stands (or would)."""
+    """What the operator says about a plugin, and the key under `plugins.entries` where that stands (or would).
+
+    What is said with a `source` is for the plugin of that source: another one with the same id gets none of it.
+    """
     entries = config.settings.plugins.entries
     name = resolve(candidate.id, entries)
-    return (candidate.id, PluginEntry()) if name is None else (name, entries[name])
+    entry = entries[name] if name is not None else None
+    if name is None or entry is None or entry.source not in {None, candidate.source}:
+        return candidate.id, PluginEntry()
+    return name, entry
 
 
 def may_override(candidate: Candidate, entry: PluginEntry) -> bool | tuple[str, ...]:
     """Which tools the operator lets a plugin override (registry.R5): all, none, or those named.
 
-    What is said of another source doesn't count, and of a project's plugin it must be said: a cloned repository
-    must not inherit what was allowed to a plugin of the same id.
+    For a project's plugin the entry must say `source: project`: a cloned repository must not inherit what was allowed
+    to a plugin of the same id.
     """
-    if entry.source is None:
-        return False if candidate.source == "project" else entry.allow_tool_override
-    return entry.allow_tool_override if entry.source == candidate.source else False
+    return False if candidate.source == "project" and entry.source is None else entry.allow_tool_override
 
 
-def _is_project_code(candidate: Candidate) -> bool:
+def is_project_code(candidate: Candidate) -> bool:
+    """Whether a plugin came with the project: it needs trust."""
     return candidate.source == "project" or candidate.id.startswith(PROJECT_TOOLS)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
 from mibyan.plugins import gates
+from mibyan.plugins.attribution import acting
 from mibyan.plugins.gates import Gates
 from mibyan.plugins.loading import Loading
 from mibyan.plugins.offers import OfferedThings, Provided
@@ -17,6 +18,7 @@ from mibyan.plugins.sources import ids
 from mibyan.plugins.sources.scan import discover
 from mibyan.plugins.state import ACTIVE, FAILED, FOUND, NEEDS, READY, SHADOWED, PluginRecord
 from mibyan.plugins.telling import tell_notes, tell_state
+from mibyan.tools.current import Current
 
 if TYPE_CHECKING:
     import os
@@ -213,10 +215,25 @@ class PluginLoader:
         """What plugins offer beside tools and hooks: commands, skills, terminal backends."""
         return OfferedThings(self._loading.offers, self.activate)
 
+    def run_command(self, name: str, text: str = "") -> Any:
+        """Run a plugin's command in the plugin's name (`mibyan command NAME …`); what it gives, awaited.
+
+        Args:
+            name: The command.
+            text: Its arguments, as one raw text.
+
+        Raises:
+            PluginError: There is no such command, or its plugin can't be used.
+            BaseException: Whatever the command raises.
+        """
+        offer = self.offers.command(name)
+        with acting(Current(self._services.store, offer.owner)):
+            return self._services.awaited(offer.value(text))
+
     @property
     def provided(self) -> Mapping[str, Callable[..., Any]]:
         """The factories of services by name (`ctx.provide`); a look-up imports the plugin whose id is the name."""
-        return Provided(self._loading.offers, self._import_provider)
+        return Provided(self._loading.offers, self._import_provider, self._services.store)
 
     def _import_provider(self, name: str) -> None:
         slot = find_slot(self._slots, name)

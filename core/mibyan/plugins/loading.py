@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
 from mibyan.plugins import frozen
+from mibyan.plugins.attribution import acting
 from mibyan.plugins.context import PluginContext
 from mibyan.plugins.gates import may_override, operator_entry
 from mibyan.plugins.ledger import Ledger, OptIn
@@ -16,6 +17,7 @@ from mibyan.plugins.state import ACTIVE, READY
 from mibyan.report import Decision
 from mibyan.schema.frozen import freeze
 from mibyan.text import describe_exception, one_line
+from mibyan.tools.current import Current
 from mibyan.tools.owner import Owner
 
 if TYPE_CHECKING:
@@ -115,7 +117,7 @@ class Loading:
     def _register(self, slot: PluginSlot, ctx: PluginContext, ledger: Ledger, targets: Collection[str]) -> None:
         from mibyan.plugins.importing import InstalledCode
         from mibyan.plugins.recording import Recorder
-        from mibyan.plugins.registering import register_plugin, running
+        from mibyan.plugins.registering import current, register_plugin
 
         code = slot.code
         if code is None:
@@ -126,7 +128,7 @@ class Loading:
         recorder = Recorder(code.name, targets, keep=isinstance(code, InstalledCode))
         register_plugin(code, ctx, ledger, recorder, self._services)
         if slot.is_frozen:
-            with running(ctx, ledger, self._services):
+            with acting(current(ctx, ledger, self._services)):
                 frozen.supply(ctx.manifest, ledger, self._services, lambda target: self.named(slot, target))
         ledger.announced = ledger.recorder = None
 
@@ -184,19 +186,13 @@ class Loading:
 
     def _call(self, slot: PluginSlot, ledger: Ledger, callback: Callable[[], Any]) -> None:
         """A callback of a plugin that goes: whatever it raises, the others are called."""
-        from mibyan.tools.current import CURRENT, Current
-
-        token = CURRENT.set(Current(self._services.store, ledger.owner))
         try:
-            answer = callback()
-            if hasattr(answer, "__await__") and self._services.run_async is not None:
-                self._services.run_async(answer)
+            with acting(Current(self._services.store, ledger.owner)):
+                self._services.awaited(callback())
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             self._warn(slot, f"its unload callback raised {one_line(describe_exception(error), 300)}")
-        finally:
-            CURRENT.reset(token)
 
     def _settle(self, slot: PluginSlot, ledger: Ledger, running: Transaction) -> None:
         ledger.additions = running.additions

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mibyan.errors import PluginError
+from mibyan.plugins.attribution import acting
 from mibyan.text import one_line, suggest
+from mibyan.tools.current import Current
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mibyan.tools.owner import Owner
+    from mibyan.tools.store import RegistryStore
 
 #: `service`: what `ctx.provide` gave; `cli`: a command of the command line; `environment`: a terminal backend.
 OfferKind: TypeAlias = Literal["command", "service", "skill", "environment", "cli"]
@@ -130,17 +133,24 @@ class Provided(Mapping[str, "Callable[..., Any]"]):
         table: The offers.
         import_provider: Imports the plugin whose id is the name, if there is one that isn't imported: manifests don't
             say what a plugin provides.
+        store: The registry that the factories' owners act in.
     """
 
-    def __init__(self, table: OfferTable, import_provider: Callable[[str], None]) -> None:
+    def __init__(self, table: OfferTable, import_provider: Callable[[str], None], store: RegistryStore) -> None:
         self._table = table
         self._import_provider = import_provider
+        self._store = store
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         if name not in self._table.of_kind("service"):
             self._import_provider(name)
-        factory: Callable[..., Any] = self._table.of_kind("service")[name].value
-        return factory
+        offer = self._table.of_kind("service")[name]
+
+        def make(*args: Any, **kwargs: Any) -> Any:
+            with acting(Current(self._store, offer.owner)):
+                return offer.value(*args, **kwargs)
+
+        return make
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._table.of_kind("service"))

@@ -3,8 +3,9 @@
 Kept and put back: the lists `sys.path`, `sys.meta_path`, `sys.path_hooks`, the root logger's handlers and filters, the
 warnings filters; `sys.modules`, `builtins` and the environment variables; the standard streams, the interpreter's
 hooks, the root logger's level, the recursion limit, the working directory, the handlers of signals (on the main
-thread). What can't be put back is said in `docs/explanation`: threads and child processes that were started, files
-that were written, `atexit` callbacks, patches of other modules' attributes.
+thread). What can't be put back: threads and child processes that were started, files that were written, `atexit`
+callbacks, patches of other modules' attributes. What another thread of the host changes of all this while a plugin is
+being imported is put back too, if that import fails.
 """
 
 from __future__ import annotations

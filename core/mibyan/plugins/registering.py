@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
+from mibyan.plugins.attribution import acting
 from mibyan.plugins.plugin_registry import PluginCurrent
-from mibyan.tools.current import CURRENT
 from mibyan.tools.function import ToolFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from mibyan.plugins.context import PluginContext
     from mibyan.plugins.importing import PluginCode
@@ -50,14 +49,14 @@ def register_plugin(
     """
     ledger.recorder = recorder
     was_there = code.name in sys.modules
-    with running(ctx, ledger, services, recorder):
+    with acting(current(ctx, ledger, services, recorder)):
         recorder.replay(ctx.registry)
         with recorder.listening():
             plugin = code.import_main()
     functions = list(dict.fromkeys(recorder.functions))
     if was_there and not functions and not recorder.calls:
         functions = _functions_of(code)
-    with running(ctx, ledger, services):
+    with acting(current(ctx, ledger, services)):
         for function in functions:
             ctx.registry.add(function)
         _register_parts(parts_of(plugin, sys.modules.get(code.name)), ctx, ledger, services)
@@ -66,17 +65,12 @@ def register_plugin(
         raise _offers_nothing(ctx, was_there=was_there)
 
 
-@contextmanager
-def running(
+def current(
     ctx: PluginContext, ledger: Ledger, services: LoaderServices, recorder: Recorder | None = None
-) -> Iterator[None]:
-    """Let the facade mean the plugin's runtime and the plugin itself meanwhile (registry.R6)."""
+) -> PluginCurrent:
+    """Who runs while a plugin is loading; with a recorder: while its modules are being imported."""
     collect, record = (None, None) if recorder is None else (recorder.collect, recorder.record)
-    token = CURRENT.set(PluginCurrent(services.store, ledger.owner, collect, record, ctx.registry))
-    try:
-        yield
-    finally:
-        CURRENT.reset(token)
+    return PluginCurrent(services.store, ledger.owner, collect, record, ctx.registry)
 
 
 def parts_of(plugin: object, module: ModuleType | None) -> Parts:
@@ -150,17 +144,7 @@ def _register_parts(parts: Parts, ctx: PluginContext, ledger: Ledger, services: 
             extra = sorted(set(marked(source)) - set(ctx.manifest.hooks) - _OWN_HOOKS)
             ledger.drift += [f"the hook {name!r}" for name in extra]
     for registrar in parts.registrars:
-        answer = registrar(ctx) if _takes_context(registrar) else registrar()
-        if hasattr(answer, "__await__"):
-            _await(answer, services)
-
-
-def _await(answer: Any, services: LoaderServices) -> None:
-    if services.run_async is None:
-        if hasattr(answer, "close"):
-            answer.close()
-        raise PluginError("its register is async, which needs a runtime")
-    services.run_async(answer)
+        services.awaited(registrar(ctx) if _takes_context(registrar) else registrar())
 
 
 def _takes_context(registrar: Callable[..., Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mibyan.errors import PluginError
 from mibyan.report import DecisionLog
 
 if TYPE_CHECKING:
@@ -44,3 +45,17 @@ class LoaderServices:
     no: tuple[str, ...] = ()
     #: Further sources of plugins, such as bridges to other people's.
     further: tuple[Callable[[], Discovery], ...] = ()
+
+    def awaited(self, answer: Any) -> Any:
+        """What a plugin's function gave, awaited if that is needed.
+
+        Raises:
+            PluginError: It must be awaited, and there is no runtime to do it.
+        """
+        if not hasattr(answer, "__await__"):
+            return answer
+        if self.run_async is None:
+            if hasattr(answer, "close"):
+                answer.close()
+            raise PluginError("an async function of a plugin needs a runtime")
+        return self.run_async(answer)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 #: Seconds to wait for another plugin that is being loaded; importing a large library takes half a minute.
 LOAD_WAIT = 120.0
 
+#: What the names of the runtime's own threads begin with: a plugin that awaits something starts them, not its own.
+_OWN_THREADS = "mibyan-"
+
 
 class Transaction:
     """One plugin's loading, from the first line of its code to its commit or rollback."""
@@ -47,7 +50,8 @@ class Transaction:
             belongs: Whether a module (by name and object) that was imported meanwhile is the plugin's.
         """
         self.ended = True
-        self.threads = tuple(sorted(thread.name for thread in self.before.new_threads()))
+        started = (thread.name for thread in self.before.new_threads())
+        self.threads = tuple(sorted(name for name in started if not name.startswith(_OWN_THREADS)))
         self.before.restore(belongs)
 
 
