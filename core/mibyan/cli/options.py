@@ -71,7 +71,7 @@ def _make(*, hidden: bool) -> tuple[click.Option, ...]:
         click.Option(
             # A name that no command's own option can have.
             [flag, f"mibyan_{name}"], metavar=metavar, help=text, hidden=hidden, expose_value=False,
-            is_flag=metavar is None, multiple=name in _REPEATED, callback=_keep(name),
+            is_flag=True if metavar is None else None, multiple=name in _REPEATED, callback=_keep(name),
         )
         for name, flag, metavar, text in _TABLE
     )  # fmt: skip

@@ -142,7 +142,7 @@ def _point_nowhere(descriptor: int) -> None:
 def say(text: str, *, end: str = "\n") -> None:
     """Write text for people to standard error, if there is one that can be written to."""
     with suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(safe(text) + end)
+        sys.stderr.write(_encodable(safe(text) + end, sys.stderr))
         sys.stderr.flush()
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mibyan.cli import exits
-from mibyan.cli.framework import Group
+from mibyan.cli.framework import Command, Group
 from mibyan.cli.output import say
 from mibyan.errors import ConfigError, MibyanError
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from mibyan.cli.invocation import Invocation
     from mibyan.config.load import LoadedConfig
+
+_NEGATIVE: Final = re.compile(r"-\.?\d")
 
 
 @click.group("config", cls=Group)
@@ -122,9 +125,21 @@ def _yaml(value: Any) -> str:
     return inline(value)
 
 
-@config.command("set")
-@click.argument("key")
-@click.argument("value")
+class _SetCommand(Command):
+    """A command whose words may be negative numbers, which otherwise would be options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words; no word can have a NUL, so one marks those that are numbers."""
+        return super().parse_args(ctx, [f"\0{word}" if _NEGATIVE.match(word) else word for word in args])
+
+
+def _unmarked(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    return value.removeprefix("\0")
+
+
+@config.command("set", cls=_SetCommand)
+@click.argument("key", callback=_unmarked)
+@click.argument("value", callback=_unmarked)
 @click.pass_obj
 def set_(invocation: Invocation, key: str, value: str) -> int:
     """Write VALUE (YAML or JSON: 5, off, [a, b], null) at KEY into the home's config.yaml.
