@@ -12,7 +12,7 @@ from mibyan.errors import PluginError
 from mibyan.plugins.loader import PluginLoader
 from mibyan.tools.availability import Availability
 
-from .world import World, answer, asks_plugin_registry, decisions, frozen_tool, tool, tools
+from .world import World, answer, decisions, frozen_tool, tool, tools
 
 #: A plugin whose import is counted in `sys.imports_of_test`.
 COUNTED = "import sys\nsys.imports_of_test.append(__name__)\n"
@@ -84,10 +84,9 @@ def test_nothing_is_imported_to_know_what_there_is(world: World) -> None:
     [
         (None, tool("word")),
         (None, "import mibyan\n@mibyan.tool(toolset='words')\ndef word(): return 'word'\n"),
-        pytest.param(
+        (
             None,
             "import mibyan\nmibyan.registry.register('word', 'words', {'description': 'says word'}, lambda a: 'word')\n",
-            marks=asks_plugin_registry,
         ),
         ("{m}:handle", "def handle(args, **context): return 'word'\n"),
         ("{m}:word", "import mibyan\n@mibyan.tool\ndef word(): return 'word'\n"),

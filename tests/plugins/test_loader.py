@@ -38,6 +38,12 @@ ENDINGS = {
     "a missing module": ("import no_such_module_xyz", "it imports 'no_such_module_xyz', which isn't there"),
     "a missing name": ("from os import no_such_name", "ImportError"),
     "an assertion": ("assert False, 'must not'", "AssertionError: must not"),
+    "an error of Mibyan's without its parts": (
+        "import mibyan\nclass Bad(mibyan.MibyanError):\n    def __init__(self): pass\nraise Bad", "it raised Bad"),
+    "an error of Mibyan's with odd parts": ("import mibyan\nraise mibyan.MibyanError(['no text'], hint=3)", "['no text']"),
+    "a missing module without a name": ("raise ModuleNotFoundError('gone', name=3)", "ModuleNotFoundError: gone"),
+    "an endless message": ("raise ValueError('x' * 1_000_000)", "ValueError: xxx"),
+    "a message with control characters": ("raise ValueError('\\x1b[31mred\\x00')", "ValueError: \\x1b[31mred"),
     "a warning made an error": ("raise DeprecationWarning('old')", "DeprecationWarning: old"),
 }  # fmt: skip
 
@@ -106,6 +112,7 @@ def test_whatever_ends_a_registration_leaves_nothing(
     loader = world.load()
     record = loader.get("faulty")
     assert record.state == "failed"
+    assert len(record.reason) < 3000
     if not (when == "async register" and name == "StopIteration"):  # Python makes a RuntimeError of it
         assert told in record.reason
     nothing_left(loader)
@@ -148,6 +155,14 @@ def test_a_failure_says_where(world: World) -> None:
     """L1: the reason of a failure names the line of the plugin's own code, also when a library raised."""
     path = world.folder("faulty", "import json\n\n\ndef register(ctx):\n    json.loads('{')\n")
     assert f"({path / '__init__.py'}:5)" in world.load().get("faulty").reason
+
+
+def test_a_refused_registration_says_where(world: World) -> None:
+    """L1: what the registry refuses is told with the line that asked."""
+    path = world.folder("faulty", "def register(ctx):\n    ctx.register_tool('a b', 'words', {}, len)\n")
+    record = world.load().get("faulty")
+    assert record.reason == f"The tool name 'a b' isn't valid. ({path / '__init__.py'}:2)"
+    assert record.hint == "Use 1 to 64 of the characters a-z, A-Z, 0-9, '_' and '-'."
 
 
 def test_a_syntax_error_says_where(world: World) -> None:
@@ -335,6 +350,24 @@ def test_loading_happens_once(world: World) -> None:
     finally:
         del sys.count_of_a
     assert loader.get("a").state == "active"
+
+
+def test_runtimes_load_at_the_same_time(world: World) -> None:
+    """Two runtimes in two threads: each gets every plugin, faults in one plugin spoil no other."""
+    for name in ("a", "b", "c"):
+        world.folder(name, "from . import part\n" + tool(name), part="import time\ntime.sleep(0.005)\n")
+    world.folder("faulty", DEEDS + "raise SystemExit\n", part="")
+    world.wheel("wheel_at_once", "import mibyan\n@mibyan.tool(toolset='words')\ndef typed(): return 1\n")
+    loaders = [world.loader() for _ in range(4)]
+    threads = [threading.Thread(target=loader.load) for loader in loaders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for loader in loaders:
+        assert sorted(tools(loader)) == ["a", "b", "c", "typed"]
+        assert loader.get("faulty").state == "failed"
+    assert "/nowhere" not in sys.path
 
 
 def test_a_plugin_may_ask_for_its_runtime_while_it_loads(world: World) -> None:

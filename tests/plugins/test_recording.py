@@ -13,7 +13,7 @@ from mibyan.plugins import recording
 from mibyan.plugins.loader import PluginLoader
 from mibyan.plugins.recording import RECORDINGS, Asked, Recorder, Recordings
 
-from .world import World, asks_plugin_registry, tool, tools
+from .world import World, tool, tools
 
 FACADE = """
 import mibyan
@@ -65,7 +65,7 @@ def test_what_sub_modules_asked_counts_too(world: World, source: str) -> None:
     assert owned(world.load()) == owned(world.load()) == {"one": plugin_id, "two": plugin_id}
 
 
-@pytest.mark.parametrize("source", [pytest.param(FACADE, marks=asks_plugin_registry), TYPED], ids=["facade", "@tool"])
+@pytest.mark.parametrize("source", [FACADE, TYPED], ids=["facade", "@tool"])
 @pytest.mark.parametrize("importer", ["wheel_aa", "wheel_zz"])
 def test_a_library_s_tools_belong_to_its_own_plugin(world: World, source: str, importer: str) -> None:
     """A plugin that imports another's module as a library doesn't get that one's tools, in whatever order they load."""
@@ -220,3 +220,17 @@ def test_recordings_take_from_many_threads() -> None:
 def test_the_process_has_one_set() -> None:
     """Outside of tests the recordings are the process's."""
     assert isinstance(RECORDINGS, Recordings)
+
+
+@pytest.mark.parametrize("importer", ["wheel_aa", "wheel_zz"])
+def test_whatever_a_library_asks_is_done_for_its_own_plugin(world: World, importer: str) -> None:
+    """Aliases and removals of an imported plugin's module wait for that plugin too."""
+    source = (
+        FACADE.format(name="word") + FACADE.format(name="gone") + "mibyan.registry.deregister('gone')\n"
+        "mibyan.registry.register_toolset_alias('wording', 'words')\n"
+    )
+    world.wheel("wheel_mm", source)
+    other = world.wheel(importer, "import wheel_mm\n" + tool("other", "others"))
+    for loader in (world.load(), world.load()):
+        assert owned(loader) == {"word": "wheel-mm", "other": other}
+        assert dict(loader._services.store.snapshot.toolset_aliases) == {"wording": "words"}

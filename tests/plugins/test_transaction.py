@@ -85,7 +85,9 @@ DEEDS: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
     "excepthook": (lambda: setattr(sys, "excepthook", print), lambda: sys.excepthook),
     "threading.excepthook": (lambda: setattr(threading, "excepthook", print), lambda: threading.excepthook),
     "print": (lambda: setattr(builtins, "print", id), lambda: print),
-    "__import__": (lambda: setattr(builtins, "__import__", __import__), lambda: builtins.__import__),
+    "__import__": (lambda: setattr(builtins, "__import__", None), lambda: builtins.__import__),
+    "a trace function": (lambda: sys.settrace(lambda *_: None), sys.gettrace),
+    "a profile function": (lambda: sys.setprofile(lambda *_: None), sys.getprofile),
     "a new builtin": (lambda: setattr(builtins, "plugin_of_test", 1), lambda: hasattr(builtins, "plugin_of_test")),
     "a builtin less": (lambda: delattr(builtins, "copyright"), lambda: hasattr(builtins, "copyright")),
     "the recursion limit": (lambda: sys.setrecursionlimit(5000), sys.getrecursionlimit),
@@ -115,8 +117,7 @@ def test_a_failed_transaction_puts_the_process_back(name: str) -> None:
     seen: list[object] = []
     run(lambda: (do(), seen.append(look())), fail=True)
     assert look() == before
-    if name != "__import__":
-        assert seen != [before], "the deed did nothing, so the test says nothing"
+    assert seen != [before], "the deed did nothing, so the test says nothing"
 
 
 def test_a_good_transaction_lets_everything_stay() -> None:
@@ -174,6 +175,19 @@ def test_undo_comes_before_the_process_is_put_back() -> None:
     run(lambda: sys.path.insert(0, "/nowhere"), fail=True, undo=lambda: seen.append("/nowhere" in sys.path))
     assert seen == [True]
     assert "/nowhere" not in sys.path
+
+
+def test_undo_can_run_whatever_was_done(tmp_path: Path) -> None:
+    """Mibyan's own code needs built-in functions and some stack to take a plugin back."""
+
+    def do() -> None:
+        sys.setrecursionlimit(sys.getrecursionlimit() // 2)
+        builtins.__import__ = None
+
+    seen: list[object] = []
+    limit = sys.getrecursionlimit()
+    run(do, fail=True, undo=lambda: (seen.append(sys.getrecursionlimit()), __import__("json")))
+    assert seen == [limit]
 
 
 def test_a_failing_undo_doesn_t_keep_the_process_changed() -> None:

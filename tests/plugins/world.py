@@ -9,10 +9,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import pytest
-
 from mibyan.config.load import load_config
-from mibyan.facade import FacadeRegistry
 from mibyan.hooks.table import HookTable
 from mibyan.plugins.loader import LoaderServices, PluginLoader
 from mibyan.plugins.sources.digest import digest_folder
@@ -20,11 +17,6 @@ from mibyan.plugins.sources.trust import TrustStore
 from mibyan.report import Decision, DecisionLog
 from mibyan.tools.entry import ToolEntry
 from mibyan.tools.store import RegistryStore
-
-#: For what a plugin asks of the facade while its modules are imported; it must ask the plugin's own registry.
-asks_plugin_registry = pytest.mark.skipif(
-    "_register_entry" not in vars(FacadeRegistry), reason="the facade doesn't ask `Current.registry` yet"
-)
 
 #: A tool that answers with its plugin's word.
 TOOL = """

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from mibyan.errors import MibyanError
-from mibyan.text import describe_exception, one_line
+from mibyan.text import bounded, describe_exception, one_line, visible
 
 if TYPE_CHECKING:
     from mibyan.plugins.importing import PluginCode
@@ -16,19 +16,28 @@ _LIMIT = 500
 
 
 def describe_failure(error: BaseException, code: PluginCode | None) -> tuple[str, str | None]:
-    """The reason and the hint for what a plugin's loading raised.
+    """The reason and the hint for what a plugin's loading raised; never raises, whatever it is.
 
     Args:
         error: What was raised.
         code: The plugin's code, to find the place in it.
     """
+    try:
+        reason, hint = _described(error, code)
+    except Exception:  # an exception of the plugin's own making, whose attributes aren't what they should be
+        reason, hint = f"it raised {describe_exception(error)}", None
+    return bounded(visible(str(reason)), 4 * _LIMIT), None if hint is None else bounded(visible(str(hint)), 4 * _LIMIT)
+
+
+def _described(error: BaseException, code: PluginCode | None) -> tuple[str, str | None]:
+    place = _place(error, code)
+    at = f" ({place})" if place else ""
     if isinstance(error, MibyanError):
-        return error.message, error.hint
+        reason = str(error.message)
+        return reason if "\n" in reason else f"{reason}{at}", error.hint
     if isinstance(error, SyntaxError):
         line = f" ({error.filename}:{error.lineno})" if error.filename else ""
         return f"its code isn't Python: {one_line(str(error.msg), _LIMIT)}{line}", "Mend the file."
-    place = _place(error, code)
-    at = f" ({place})" if place else ""
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"it imports {error.name!r}, which isn't there{at}", _where_to_get(error.name, place)
     if isinstance(error, SystemExit):

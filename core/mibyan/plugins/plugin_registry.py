@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mibyan.errors import ToolOverrideError
-from mibyan.tools.current import Current
 from mibyan.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
@@ -30,8 +29,8 @@ class PluginRegistry(ToolRegistry):
     def _register_entry(self, entry: ToolEntry, *, override: bool) -> ToolEntry | None:
         ledger = self._ledger
         ledger.require_open(f"register the tool {entry.name!r}")
-        if ledger.recorder is not None and ledger.recorder.is_foreign:
-            return entry  # Another plugin's module, imported as a library: it registers when that plugin loads.
+        if self._is_foreign:
+            return entry
         ledger.offered += 1
         if ledger.announced is not None:
             return self._supply(entry, ledger.announced.get(entry.name))
@@ -53,14 +52,22 @@ class PluginRegistry(ToolRegistry):
             self._ledger.drift.append(f"another definition of the tool {entry.name!r}")
         return merged if self._store.replace(merged) else None
 
+    @property
+    def _is_foreign(self) -> bool:
+        """Whether another plugin's module asks, imported as a library: what it asks is done when that plugin loads."""
+        recorder = self._ledger.recorder
+        return recorder is not None and recorder.is_foreign
+
     def deregister(self, name: str) -> bool:
         """Take one of the plugin's tools away, see `ToolRegistry.deregister`."""
         self._ledger.require_open(f"remove the tool {name!r}")
-        return super().deregister(name)
+        return self._is_foreign or super().deregister(name)
 
     def register_toolset_alias(self, alias: str, toolset: str) -> bool:
         """Let `alias` mean `toolset`, see `ToolRegistry.register_toolset_alias`."""
         self._ledger.require_open(f"register the toolset alias {alias!r}")
+        if self._is_foreign:
+            return True
         self._ledger.offered += 1
         return super().register_toolset_alias(alias, toolset)
 
@@ -84,10 +91,3 @@ def supplied(lazy: ToolEntry, entry: ToolEntry) -> ToolEntry:
         emoji=entry.emoji or lazy.emoji,
         activate=None,
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PluginCurrent(Current):
-    """`Current` while a plugin is loading: the facade's registry is the plugin's own."""
-
-    registry: PluginRegistry | None = None

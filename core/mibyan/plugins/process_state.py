@@ -2,7 +2,7 @@
 
 Kept and put back: the lists `sys.path`, `sys.meta_path`, `sys.path_hooks`, the root logger's handlers and filters, the
 warnings filters; `sys.modules`, `builtins` and the environment variables; the standard streams, the interpreter's
-hooks, the root logger's level, the recursion limit, the working directory, the handlers of signals (on the main
+hooks, the root logger's level, the recursion limit, trace functions, the working directory, the handlers of signals (on the main
 thread). What can't be put back: threads and child processes that were started, files that were written, `atexit`
 callbacks, patches of other modules' attributes. What another thread of the host changes of all this while a plugin is
 being imported is put back too, if that import fails.
@@ -83,6 +83,18 @@ class ProcessState:
         self.modules: dict[str, Any] = dict(sys.modules)
         self.threads = frozenset(threading.enumerate())
 
+    def first_aid(self) -> None:
+        """Put back what Mibyan's own code needs to run at all: the built-in functions and enough of the stack."""
+        now = vars(builtins)
+        for name, value in self._builtins.items():
+            if now.get(name, _MISSING) is not value:
+                now[name] = value
+        for name in now.keys() - self._builtins.keys():
+            del now[name]
+        limit: int = self._values["recursion limit"].value
+        if sys.getrecursionlimit() != limit:
+            sys.setrecursionlimit(limit)
+
     def restore(self, belongs: Callable[[str, Any], bool]) -> None:
         """Put everything back; no part's failure keeps the others from it.
 
@@ -90,8 +102,8 @@ class ProcessState:
             belongs: Whether a module that was added (by name and object) goes away; other people's modules may stay.
         """
         restorers = (
-            self._restore_attributes, self._restore_lists, self._restore_builtins, self._restore_environ,
-            self._restore_values, self._restore_signals, self._restore_logging,
+            self.first_aid, self._restore_attributes, self._restore_lists, self._restore_environ, self._restore_values,
+            self._restore_signals, self._restore_logging,
         )  # fmt: skip
         for restore in restorers:
             with suppress(Exception):
@@ -133,14 +145,6 @@ class ProcessState:
                 with suppress(Exception):
                     handler.close()
 
-    def _restore_builtins(self) -> None:
-        now = vars(builtins)
-        for name in now.keys() - self._builtins.keys():
-            del now[name]
-        for name, value in self._builtins.items():
-            if now.get(name, _MISSING) is not value:
-                now[name] = value
-
     def _restore_environ(self) -> None:
         for name in os.environ.keys() - self._environ.keys():
             del os.environ[name]
@@ -151,7 +155,7 @@ class ProcessState:
     def _restore_values(self) -> None:
         now = _values()
         for name, kept in self._values.items():
-            if name not in now or now[name].value != kept.value:
+            if name not in now or (now[name].value is not kept.value and now[name].value != kept.value):
                 with suppress(Exception):
                     kept.write(kept.value)
 
@@ -230,7 +234,11 @@ def _lists() -> dict[str, list[Any]]:
 
 def _values() -> dict[str, _KeptValue]:
     """The values that are read and written through functions."""
-    values = {"recursion limit": _KeptValue(sys.getrecursionlimit(), sys.setrecursionlimit)}
+    values = {
+        "recursion limit": _KeptValue(sys.getrecursionlimit(), sys.setrecursionlimit),
+        "trace function": _KeptValue(sys.gettrace(), sys.settrace),
+        "profile function": _KeptValue(sys.getprofile(), sys.setprofile),
+    }
     with suppress(OSError):
         values["working directory"] = _KeptValue(os.getcwd(), os.chdir)  # noqa: PTH109 - as text
     if "logging" in sys.modules:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
 from mibyan.plugins.attribution import acting
-from mibyan.plugins.plugin_registry import PluginCurrent
+from mibyan.tools.current import Current
 from mibyan.tools.function import ToolFunction
 
 if TYPE_CHECKING:
@@ -65,12 +65,10 @@ def register_plugin(
         raise _offers_nothing(ctx, was_there=was_there)
 
 
-def current(
-    ctx: PluginContext, ledger: Ledger, services: LoaderServices, recorder: Recorder | None = None
-) -> PluginCurrent:
+def current(ctx: PluginContext, ledger: Ledger, services: LoaderServices, recorder: Recorder | None = None) -> Current:
     """Who runs while a plugin is loading; with a recorder: while its modules are being imported."""
     collect, record = (None, None) if recorder is None else (recorder.collect, recorder.record)
-    return PluginCurrent(services.store, ledger.owner, collect, record, ctx.registry)
+    return Current(services.store, ledger.owner, collect, record, ctx.registry)
 
 
 def parts_of(plugin: object, module: ModuleType | None) -> Parts:

@@ -147,6 +147,7 @@ def _run(
     try:
         yield running
     except BaseException:
+        running.before.first_aid()
         try:
             undo()
         finally:
