@@ -109,8 +109,9 @@ class Group(_Helpful, click.Group):
         Raises:
             MissingCommand: None was.
         """
-        # click 8.1 has it under this name alone, 8.2 deprecates the public one.
-        words = [*(getattr(ctx, "_protected_args", None) or []), *ctx.args]
+        # click 8.1 calls it protected_args; 8.2 hides it and complains about who asks for it by that name.
+        held = vars(ctx).get("_protected_args") or vars(ctx).get("protected_args") or []
+        words = [*held, *ctx.args]
         if not words:
             raise MissingCommand(ctx.get_help(), ctx)
         return super().invoke(ctx)
