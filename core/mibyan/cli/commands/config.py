@@ -24,7 +24,7 @@ _NEGATIVE: Final = re.compile(r"-\.?\d")
 
 @click.group("config", cls=Group)
 def config() -> None:
-    """Where the configuration is, what it says, and edits that lose nothing."""
+    """Read, check and edit the configuration; edits lose nothing."""
 
 
 def _path(invocation: Invocation) -> Path:
@@ -36,9 +36,9 @@ def _path(invocation: Invocation) -> Path:
 @config.command("path")
 @click.pass_obj
 def path(invocation: Invocation) -> int:
-    """Print the path of the home's config.yaml, whether or not it exists.
+    """Print the path of the home's config.yaml.
 
-    With --json: {"path", "exists", "project"}; project is the path of the project's config.yaml, or null.
+    Whether or not it exists. With --json: {"path", "exists", "project"}; project is the path of the project's config.yaml, or null.
     """
     from mibyan.config.load import FILE_NAME
     from mibyan.paths import PROJECT_FOLDER
@@ -55,9 +55,9 @@ def path(invocation: Invocation) -> int:
 @config.command("show")
 @click.pass_obj
 def show(invocation: Invocation) -> int:
-    """Print the configuration that counts, as YAML that says where each written key stands.
+    """Print the configuration that counts, as YAML.
 
-    Defaults are part of it. With --json: the same as one object.
+    Defaults are part of it; what is written says in which file and line. With --json: the same as one object.
     """
     loaded, _ = invocation.config_or_defaults()
     data = loaded.settings.to_data()
@@ -89,9 +89,9 @@ def _lines(loaded: LoadedConfig, data: Mapping[str, Any], above: tuple[str, ...]
 @click.argument("key")
 @click.pass_obj
 def get(invocation: Invocation, key: str) -> int:
-    """Print the value that counts for KEY, written or default, such as dispatch.timeout.
+    """Print the value that counts for KEY, such as dispatch.timeout.
 
-    Text is printed as it is, everything else as YAML; with --json as JSON.
+    It is what is written, or the default. Text is printed as it is, everything else as YAML; with --json as JSON.
     """
     loaded, broken = invocation.config_or_defaults()
     value = loaded.value(key) if broken is None else _written_or_default(loaded, key)
@@ -142,9 +142,9 @@ def _unmarked(_context: click.Context, _parameter: click.Parameter, value: str) 
 @click.argument("value", callback=_unmarked)
 @click.pass_obj
 def set_(invocation: Invocation, key: str, value: str) -> int:
-    """Write VALUE (YAML or JSON: 5, off, [a, b], null) at KEY into the home's config.yaml.
+    """Write VALUE at KEY into the home's config.yaml.
 
-    The file is checked before it is written; comments, order and everything else in it stay as they are. Put quotes of
+    VALUE is YAML or JSON: 5, off, [a, b], null. The file is checked before it is written; comments, order and everything else in it stay as they are. Put quotes of
     YAML's around text that would read as something else: '"5"'.
     """
     from mibyan.config import edit
@@ -158,7 +158,7 @@ def set_(invocation: Invocation, key: str, value: str) -> int:
 @click.argument("key")
 @click.pass_obj
 def unset(invocation: Invocation, key: str) -> int:
-    """Remove KEY from the home's config.yaml, so that its default counts again."""
+    """Remove KEY, so that its default counts again."""
     from mibyan.config import edit
 
     changed = edit.unset(_path(invocation), key)
@@ -169,9 +169,9 @@ def unset(invocation: Invocation, key: str) -> int:
 @config.command("validate")
 @click.pass_obj
 def validate(invocation: Invocation) -> int:
-    """Check config.yaml and the project's; every problem with its line. Ends with 2 if there are any.
+    """Check config.yaml and the project's.
 
-    With --json: {"valid", "problems": [{file line key message suggestion}]}.
+    Tells every problem with its line, and ends with 2 if there are any. With --json: {"valid", "problems": [{file line key message suggestion}]}.
     """
     try:
         loaded = invocation.config

@@ -47,7 +47,7 @@ def _found(invocation: Invocation, *, load: bool = False) -> Iterator[Found]:
 @click.option("--load", is_flag=True, help="Load them now, and tell what became of each.")
 @click.pass_obj
 def list_plugins(invocation: Invocation, load: bool) -> int:  # noqa: FBT001 - click's way
-    """List the plugins of all sources, what each offers and, where one isn't usable, why and what to do.
+    """List the plugins: what each offers, or why it doesn't.
 
     Without --load none is imported: then `found` is one that nothing speaks against, and what it offers is what its
     manifest says. With --json: {"plugins": [{id source version state reason hint origin tools hooks overrides import_ms
@@ -69,7 +69,7 @@ def list_plugins(invocation: Invocation, load: bool) -> int:  # noqa: FBT001 - c
 @click.argument("plugin_id", metavar="ID")
 @click.pass_obj
 def show(invocation: Invocation, plugin_id: str) -> int:
-    """Show one plugin: its state and why, where it is from, what its manifest says.
+    """Show one plugin: its state and why, origin, manifest.
 
     With --json: the object of `plugins list` with its manifest.
     """
@@ -88,7 +88,10 @@ def show(invocation: Invocation, plugin_id: str) -> int:
 @click.argument("plugin_id", metavar="ID")
 @click.pass_obj
 def enable(invocation: Invocation, plugin_id: str) -> int:
-    """Turn a plugin on: take it from plugins.disabled, or add it to plugins.enabled where that is needed."""
+    """Turn a plugin on.
+
+    Takes it from plugins.disabled, or adds it to plugins.enabled where autoload is off.
+    """
     from mibyan.plugins import manage
 
     with _found(invocation) as found:
@@ -99,7 +102,10 @@ def enable(invocation: Invocation, plugin_id: str) -> int:
 @click.argument("plugin_id", metavar="ID")
 @click.pass_obj
 def disable(invocation: Invocation, plugin_id: str) -> int:
-    """Turn a plugin off: add it to plugins.disabled, which wins over everything."""
+    """Turn a plugin off.
+
+    Adds it to plugins.disabled, which wins over everything.
+    """
     from mibyan.plugins import manage
 
     with _found(invocation) as found:
@@ -111,9 +117,9 @@ def disable(invocation: Invocation, plugin_id: str) -> int:
 @click.option("--yes", is_flag=True, help="Don't ask; what is trusted is shown all the same.")
 @click.pass_obj
 def trust(invocation: Invocation, plugin_id: str, yes: bool) -> int:  # noqa: FBT001 - click's way
-    """Trust a plugin of the project, or project-tools: all of its tools folder.
+    """Trust a plugin of the project, or its project-tools.
 
-    Shows the files, what the manifest says it does to the machine, and the tools; asks; then keeps a digest of every
+    project-tools is all of the project's tools folder. Shows the files, what the manifest says it does to the machine, and the tools; asks; then keeps a digest of every
     file. One changed byte or one added file, and it is untrusted again.
     """
     from mibyan.plugins import manage

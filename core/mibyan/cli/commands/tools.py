@@ -63,7 +63,7 @@ def tools() -> None:
 @_toolset_options
 @click.pass_obj
 def list_tools(invocation: Invocation, enabled: list[str] | None, disabled: list[str] | None) -> int:
-    """List the tools that are available, and below them those that something is missing for.
+    """List the available tools, and below them what is missing.
 
     With --json: {"tools": [...], "unavailable": [...], "problems": [...]}.
     """
@@ -111,7 +111,7 @@ def _row(entry: ToolEntry, last: str) -> list[str]:
 @click.argument("name")
 @click.pass_obj
 def show_tool(invocation: Invocation, name: str) -> int:
-    """Show one tool: where it comes from, whether it is available, its parameters.
+    """Show one tool: its origin, availability, parameters.
 
     With --json: an object with all of that and the schema as the model sees it.
     """
@@ -168,9 +168,9 @@ def _print_tool(invocation: Invocation, entry: ToolEntry, reason: str | None) ->
               help="openai, openai-responses, anthropic, gemini or mcp.")  # fmt: skip
 @click.pass_obj
 def schema(invocation: Invocation, enabled: list[str] | None, disabled: list[str] | None, form: str) -> int:
-    """Print the definitions that a model would get, as a bare JSON array.
+    """Print the definitions that a model would get.
 
-    The same bytes in every process, until something changes.
+    A bare JSON array, the same bytes in every process, until something changes.
     """
     with invocation.runtime() as runtime:
         loaded(invocation, runtime)

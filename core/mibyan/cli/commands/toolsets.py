@@ -30,7 +30,7 @@ def toolsets() -> None:
 @toolsets.command("list")
 @click.pass_obj
 def list_toolsets(invocation: Invocation) -> int:
-    """List the toolsets and how many registered tools each stands for.
+    """List the toolsets and how many tools each stands for.
 
     With --json: {"toolsets": [...], "aliases": {...}, "problems": [...]}.
     """
@@ -51,9 +51,9 @@ def list_toolsets(invocation: Invocation) -> int:
 @click.argument("name")
 @click.pass_obj
 def show_toolset(invocation: Invocation, name: str) -> int:
-    """Show what a toolset's name stands for: each tool, and the toolsets that lead to it.
+    """Show the tools that a toolset stands for, and why.
 
-    With --json: an object whose "members" have each tool's name, state and way.
+    Each tool, whether it is there, and the toolsets that lead to it. With --json: an object whose "members" have each tool's name, state and way.
     """
     with invocation.runtime() as runtime:
         loaded(invocation, runtime)
