@@ -17,7 +17,7 @@ from mibyan.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from mibyan.tools.entry import ToolEntry
@@ -92,15 +92,30 @@ class FacadeRegistry(ToolRegistry):
         _record("add", (tool_function,), {"override": override})
         return super().add(tool_function, override=override)
 
+    def _register_entry(self, entry: ToolEntry, *, override: bool) -> ToolEntry | None:
+        own = _registry_of_plugin()
+        register = super()._register_entry if own is None else own._register_entry
+        return register(entry, override=override)
+
     def deregister(self, name: str) -> bool:
         """Take a tool away; see `ToolRegistry.deregister`."""
         _record("deregister", (name,), {})
-        return super().deregister(name)
+        own = _registry_of_plugin()
+        return super().deregister(name) if own is None else own.deregister(name)
 
     def register_toolset_alias(self, alias: str, toolset: str) -> bool:
         """Let `alias` mean `toolset`; see `ToolRegistry.register_toolset_alias`."""
         _record("register_toolset_alias", (alias, toolset), {})
+        own = _registry_of_plugin()
+        if own is not None:
+            return own.register_toolset_alias(alias, toolset)
         return super().register_toolset_alias(alias, toolset)
+
+
+def _registry_of_plugin() -> ToolRegistry | None:
+    """The registry of the plugin that is being loaded here: what it does is in its ledger."""
+    current = CURRENT.get()
+    return None if current is None else current.registry
 
 
 def _record(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -121,6 +136,17 @@ class FacadeRuntime(Runtime):
         """The registry, with the rights of whoever uses it."""
         self._parts.load()
         return registry
+
+    def add_hook(self, name: str, function: Callable[..., Any]) -> None:
+        """Add a hook implementation in the name of whoever runs here, before the host's own."""
+        current = CURRENT.get()
+        self._add_hook(self._parts.nobody if current is None else current.owner, name, function)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Runtime) and other.__dict__ is self.__dict__
+
+    def __hash__(self) -> int:
+        return id(self.__dict__)
 
 
 #: The seeds' `registry`.

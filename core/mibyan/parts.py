@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.approvals.broker import Approvals
 from mibyan.config.load import LoadedConfig, load_config
-from mibyan.dispatch.chains import ChainRunner
+from mibyan.dispatch.call import Call
+from mibyan.dispatch.chains import ChainRunner, Round
 from mibyan.dispatch.dispatcher import Dispatcher, Enforcement
 from mibyan.dispatch.handlers import HandlerSteps
 from mibyan.dispatch.limits import keep_in
 from mibyan.dispatch.pipeline import Pipeline
 from mibyan.dispatch.plans import Plans
 from mibyan.dispatch.redaction import Redactor
+from mibyan.dispatch.sessions import Sessions
+from mibyan.dispatch.steps import enclosing
 from mibyan.errors import MibyanError
 from mibyan.hooks.table import HookTable
 from mibyan.paths import mibyan_home
@@ -28,7 +31,6 @@ from mibyan.tools.store import RegistryStore
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mibyan.dispatch.call import Call
     from mibyan.dispatch.session import Session
     from mibyan.plugins.loader import PluginLoader
     from mibyan.tools.entry import ToolEntry
@@ -61,21 +63,23 @@ class Parts:
         #: Code that can't be attributed: it may take free names, and remove what it took that way.
         self.nobody = Owner("unattributed", "unattributed")
         settings = self.config.settings
+        self._redactor = Redactor(self._secret_names)
+        self._secrets_kept: tuple[RegistrySnapshot, frozenset[str]] | None = None
         self.store = RegistryStore(last_wins=settings.namespace.collisions == "last_wins", log=self.log)
         self.hooks = HookTable(self.log)
         self.approvals = Approvals(settings.approvals.timeout, log=self.log, run_async=self._start_async)
         self.availability = Availability(
             settings.availability.ttl, settings.availability.grace, log=self.log,
-            run_async=self._run_async, run_check=self._run_check,
+            run_async=self._run_async, run_check=self._run_check, clean=self._redactor.redact,
         )  # fmt: skip
-        self._chains = ChainRunner(lambda: settings.dispatch.hook_timeout, self.log)
+        self._chains = ChainRunner(lambda: settings.dispatch.hook_timeout, self.log, self._redactor.redact)
         self.dispatcher = self._make_dispatcher()
+        self.sessions = Sessions(self.scope, self._session_ended)
         self._lock = threading.RLock()
         self._plugins: PluginLoader | None = None
         self._toolsets: ToolsetResolver | None = None
         self._definitions: DefinitionBuilder | None = None
         self._provided: dict[str, Any] = {}
-        self._secrets_kept: tuple[RegistrySnapshot, frozenset[str]] | None = None
         self._loaded = False
         self._closed = False
         #: The runtime these are the parts of.
@@ -86,7 +90,7 @@ class Parts:
         settings = self.config.settings
         plans = Plans(validate=settings.dispatch.validate, max_result_chars=settings.dispatch.max_result_chars)
         keep = keep_in(self.home / "cache" / "results")
-        handlers = HandlerSteps(settings, Redactor(self._secret_names), keep, self._plugin_config)
+        handlers = HandlerSteps(settings, self._redactor, keep, self._plugin_config)
         pipeline = Pipeline(
             self.store, self.hooks, self._chains, self.availability, plans, handlers, self.approvals
         )  # fmt: skip
@@ -100,10 +104,15 @@ class Parts:
         self.store.parts = self
         self.store.dispatcher = self._dispatch
         self.store.definer = lambda names, quiet: list(self.definitions.build_named(names, quiet=quiet))
-        self.store.prober = self._probe
+        self.store.prober = self.availability.verdicts
         self.store.members = lambda toolset: self.toolsets.resolve(toolset)  # noqa: PLW0108 - made on first use
 
     # Loading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether there is nothing to load any more."""
+        return self._loaded or self._closed
 
     def load(self) -> None:
         """Find and load the plugins, once."""
@@ -177,26 +186,30 @@ class Parts:
     # Sessions ----------------------------------------------------------------------------------------------------
 
     def scope(self, session: Session) -> frozenset[str]:
-        """The names of the tools that a session may see."""
+        """The names of the tools that a session may see; the same until the registry changes."""
+        generation = self.store.generation
+        kept = session.kept_scope
+        if kept is not None and kept[0] == generation:
+            return kept[1]
         selection = self.toolsets.select(
             session.enabled_toolsets, session.disabled_toolsets, platform=session.platform
         )  # fmt: skip
         if selection.unknown:
             self.toolsets.warn(selection, session.warned)
+        session.kept_scope = (generation, selection.names)
         return selection.names
 
-    def session_ended(self, session: Session) -> None:
-        """`on_session_end`, for a session in which a call was made."""
-        if session.started:
+    def _session_ended(self, session: Session) -> None:
+        """`on_session_end`, for a session in which a call was made; an implementation that hangs holds nothing up."""
+        if not session.started:
+            return
+        chain = self.hooks.chain("on_session_end")
+        if chain:
             values = {"session_id": session.id, "platform": session.platform}
-            self._observe("on_session_end", values)
+            steps = self._chains.run_observers(chain, _nowhere, lambda _: dict(values))
+            self.dispatcher.watch_steps(steps, Call("on_session_end", None, session))
 
     # What the parts ask of one another ---------------------------------------------------------------------------
-
-    def _observe(self, hook: str, values: Mapping[str, Any]) -> None:
-        chain = self.hooks.chain(hook)
-        if chain:
-            self.dispatcher.run_steps(self._chains.run_observers(chain, _nowhere, lambda _: dict(values)))
 
     def _patch(
         self, definitions: Mapping[str, Mapping[str, Any]], names: tuple[str, ...]
@@ -205,14 +218,15 @@ class Parts:
         chain = self.hooks.chain("mibyan_patch_definitions")
         merged: dict[str, dict[str, Any]] = {}
 
-        def take(implementation: Any, answer: Any) -> None:
+        def take(implementation: Any, changes: dict[str, dict[str, Any]]) -> None:
             del implementation
-            for tool, changes in {} if answer is None else dict(answer).items():
-                merged.setdefault(tool, {}).update(changes)
+            for tool, change in changes.items():
+                merged.setdefault(tool, {}).update(change)
 
         if chain:
             values = {"definitions": definitions, "names": frozenset(names)}
-            self.dispatcher.run_steps(self._chains.run(chain, _nowhere, lambda _: values, take, self._chains.complain))
+            turn = Round(_nowhere, lambda _: dict(values), _read_patch, take, self._chains.complain)
+            self.dispatcher.run_steps(self._chains.run(chain, turn))
         return merged
 
     def _dispatch(self, name: str, args: Any, context: dict[str, Any]) -> str:
@@ -220,9 +234,13 @@ class Parts:
         return self.inline(name, args, context).text
 
     def _dispatch_for(self, name: str, args: Any, owner: Owner) -> str:
-        """`ctx.dispatch_tool`: a plugin's call through the pipeline."""
-        del owner
-        return self.inline(name, args, {}).text
+        """`ctx.dispatch_tool`: a plugin's call through the pipeline, in the session of the call that it runs in."""
+        current, around = CURRENT.get(), enclosing()
+        context: dict[str, Any] = {}
+        if current is not None and current.owner is owner and around is not None and around.call is not None:
+            call = around.call
+            context = {"session": call.session, "task_id": call.task_id, "user_task": call.user_task}
+        return self.inline(name, args, context).text
 
     def inline(self, name: str, args: Any, context: Mapping[str, Any]) -> ToolResult:
         """A call with its context as keywords."""
@@ -232,15 +250,11 @@ class Parts:
             if key in context
         }
         if "session" not in known and isinstance(context.get("session_id"), str):
-            known["session"] = self.runtime.open_session(context["session_id"])
+            known["session"] = self.sessions.of_id(context["session_id"])
         extra = {key: value for key, value in context.items() if key not in known and key != "session_id"}
         call: Call = self.runtime.make_call(name, args, **known)
         call.extra = extra
         return self.dispatcher.inline(call)
-
-    def _probe(self, entry: ToolEntry) -> tuple[bool, str | None]:
-        verdict = self.availability.verdict(entry)
-        return verdict.available, verdict.reason
 
     def _run_check(self, entry: ToolEntry) -> Any:
         """A check, in the name of the tool's owner."""
@@ -274,7 +288,9 @@ class Parts:
     # The end -----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End everything that runs."""
+        """End everything that runs; from the first moment on, calls are answered with an error."""
+        self.dispatcher.refuse()
+        self.sessions.close()
         self._closed = True
         self.approvals.close()
         plugins = self._plugins
@@ -286,6 +302,19 @@ class Parts:
 def _nowhere(step: str, **facts: Any) -> None:
     """The trace of steps that belong to no call."""
     del step, facts
+
+
+def _read_patch(answer: Any) -> dict[str, dict[str, Any]]:
+    """What an implementation of `mibyan_patch_definitions` answered.
+
+    Raises:
+        TypeError: It isn't a mapping of mappings by tool name.
+    """
+    changes = {tool: dict(change) for tool, change in dict(answer).items()}
+    if not all(isinstance(tool, str) for tool in changes):
+        msg = "the keys must be names of tools"
+        raise TypeError(msg)
+    return changes
 
 
 def _project(project: str | os.PathLike[str] | None) -> Path | None:

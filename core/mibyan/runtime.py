@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from mibyan.dispatch.call import Call
-from mibyan.dispatch.session import Session, read_toolsets
+from mibyan.dispatch.checks import check_texts, read_name, read_seconds
 from mibyan.errors import MibyanError
 from mibyan.parts import Parts
 from mibyan.tools.registry import ToolRegistry
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from mibyan.approvals.broker import Approvals
     from mibyan.config.load import LoadedConfig
     from mibyan.config.settings import Settings
+    from mibyan.dispatch.batch_plan import BatchPlan
+    from mibyan.dispatch.session import Session
     from mibyan.hooks.table import HookTable
     from mibyan.plugins.loader import PluginLoader
     from mibyan.report import Report
     from mibyan.tools.availability import Availability
+    from mibyan.tools.owner import Owner
     from mibyan.toolsets.resolver import ToolsetResolver
 
 
@@ -59,9 +62,7 @@ class Runtime:
         self._parts = Parts(home, project, config, safe_mode=safe_mode, plugins=plugins, no_plugins=no_plugins)
         self._parts.runtime = self
         self._host = ToolRegistry._bound(self._parts.store, self._parts.host)
-        self._lock = threading.RLock()
-        self._sessions: dict[str, Session] = {}
-        self._default: Session | None = None
+        self._lock = threading.Lock()
         self._closed = False
 
     # The parts ---------------------------------------------------------------------------------------------------
@@ -131,16 +132,23 @@ class Runtime:
 
         Raises:
             PluginError: Its signature doesn't fit the hook's.
+            TypeError: It isn't a function.
             MibyanError: There is no hook of that name.
         """
+        self._add_hook(self._parts.host, name, function)
+
+    def _add_hook(self, owner: Owner, name: str, function: Callable[..., Any]) -> None:
         from mibyan.hooks.names import HOOK_ARGUMENTS
         from mibyan.text import suggest
 
+        if not callable(function):
+            msg = f"add_hook takes a function, not {type(function).__name__}."
+            raise TypeError(msg)
         if name not in HOOK_ARGUMENTS:
             meant = suggest(name, HOOK_ARGUMENTS)
             msg = f"There is no hook {name!r}" + (f"; did you mean {meant!r}?" if meant else ".")
             raise MibyanError(msg, hint=f"The hooks are: {', '.join(sorted(HOOK_ARGUMENTS))}.")
-        self._parts.hooks.register(self._parts.host, {name: function})
+        self._parts.hooks.register(owner, {name: function})
 
     # Which tools may the model see? ------------------------------------------------------------------------------
 
@@ -168,7 +176,7 @@ class Runtime:
             ValueError: The format isn't known.
         """
         self._parts.load()
-        own = self._session(session) if session is not None else None
+        own = self._parts.sessions.find(session) if session is not None else None
         if own is not None and enabled_toolsets is None and disabled_toolsets is None:
             enabled_toolsets, disabled_toolsets = own.enabled_toolsets, own.disabled_toolsets
         return list(self._parts.definitions.build(
@@ -235,6 +243,7 @@ class Runtime:
         Raises:
             asyncio.CancelledError: The awaiting task was cancelled; the observers have seen it.
         """
+        await self._load()
         call = self.make_call(name, args, session, task_id, tool_call_id, user_task, timeout)
         return (await self._parts.dispatcher.awaited(call)).text
 
@@ -243,6 +252,7 @@ class Runtime:
         user_task: str | None = None, timeout: float | None = None,  # noqa: ASYNC109 - likewise
     ) -> ToolResult:  # fmt: skip
         """Like `acall`, structured."""
+        await self._load()
         return await self._parts.dispatcher.awaited(self._structured(call, session, task_id, user_task, timeout))
 
     def execute_guarded(
@@ -251,6 +261,13 @@ class Runtime:
     ) -> ToolResult:  # fmt: skip
         """Like `execute`, on the runtime's threads whatever is configured: what a front that faces people uses."""
         return self._parts.dispatcher.guarded(self._structured(call, session, task_id, user_task, timeout))
+
+    async def _load(self) -> None:
+        """Load the plugins without holding the running loop."""
+        if not self._parts.is_loaded:
+            from mibyan.dispatch.awaiting import run_on
+
+            await run_on(self._parts.dispatcher.runners, self._parts.load)
 
     def _structured(
         self, call: ToolCall, session: Session | str | None, task_id: str | None, user_task: str | None,
@@ -268,14 +285,73 @@ class Runtime:
         tool_call_id: str | None = None, user_task: str | None = None, timeout: float | None = None,
     ) -> Call:  # fmt: skip
         """A call ready for the pipeline, for fronts; see `call` for the arguments and errors."""
-        if not self._closed:
-            self._parts.load()
-        for what, value in (("task_id", task_id), ("tool_call_id", tool_call_id), ("user_task", user_task)):
-            if value is not None and not isinstance(value, str):
-                msg = f"{what} must be text or None, not {type(value).__name__}."
-                raise TypeError(msg)
-        own = self._session(session)
-        return Call(name, args, own, tool_call_id, task_id, user_task, _seconds(timeout))
+        self._parts.load()
+        check_texts(task_id=task_id, tool_call_id=tool_call_id, user_task=user_task)
+        own = self._parts.sessions.find(session)
+        return Call(read_name(name), args, own, tool_call_id, task_id, user_task, read_seconds(timeout))
+
+    # Run these calls ---------------------------------------------------------------------------------------------
+
+    def plan(
+        self, calls: Iterable[ToolCall], *, session: Session | str | None = None, max_workers: int | None = None,
+        task_id: str | None = None,
+    ) -> BatchPlan:  # fmt: skip
+        """What `call_many` would do with these calls, as far as no hook has a say; `explain()` puts it into words."""
+        from mibyan.dispatch.batch_plan_preview import preview
+        from mibyan.dispatch.many_arguments import read_workers
+
+        workers = read_workers(max_workers, self.config.dispatch.max_workers)
+        return preview(self._parts.dispatcher, self._several(calls, session, task_id), workers)
+
+    def call_many(
+        self, calls: Iterable[ToolCall], *, session: Session | str | None = None, max_workers: int | None = None,
+        timeout: float | None = None, task_id: str | None = None, user_task: str | None = None,
+    ) -> list[ToolResult]:  # fmt: skip
+        """Run several calls: those that can't conflict at the same time, the rest one after the other.
+
+        The outcome is that of the calls in their order; see `plan`. Other arguments are those of `call`.
+
+        Args:
+            calls: The calls; their ids may be missing, or the same.
+            max_workers: Calls that run at once, at most; `dispatch.max_workers` if left out.
+            timeout: Seconds after which the calls that are left get results of status `timeout`.
+
+        Returns:
+            One result for each call, in their order.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            KeyboardInterrupt: It came meanwhile; its `results` has the result of each call.
+        """
+        from mibyan.dispatch.many import call_many
+        from mibyan.dispatch.many_arguments import read_workers
+
+        workers = read_workers(max_workers, self.config.dispatch.max_workers)
+        several = self._several(calls, session, task_id, user_task)
+        return call_many(self._parts.dispatcher, several, workers, read_seconds(timeout))
+
+    async def acall_many(
+        self, calls: Iterable[ToolCall], *, session: Session | str | None = None, max_workers: int | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - the batch's own time-out, not the waiter's
+        task_id: str | None = None, user_task: str | None = None,
+    ) -> list[ToolResult]:  # fmt: skip
+        """Like `call_many`, without holding the running loop; async handlers run on it."""
+        from mibyan.dispatch.many_arguments import read_workers
+        from mibyan.dispatch.many_async import acall_many
+
+        await self._load()
+        workers = read_workers(max_workers, self.config.dispatch.max_workers)
+        several = self._several(calls, session, task_id, user_task)
+        return await acall_many(self._parts.dispatcher, several, workers, read_seconds(timeout))
+
+    def _several(
+        self, calls: Iterable[ToolCall], session: Session | str | None, task_id: str | None,
+        user_task: str | None = None,
+    ) -> list[Call]:  # fmt: skip
+        from mibyan.dispatch.many_arguments import read_calls
+
+        own = self._parts.sessions.find(session)
+        return [self._structured(call, own, task_id, user_task, None) for call in read_calls(calls)]
 
     # Sessions ----------------------------------------------------------------------------------------------------
 
@@ -304,64 +380,9 @@ class Runtime:
             MibyanError: A session with that id is open, or the runtime is closed.
             TypeError: An argument has the wrong type.
         """
-        enabled = read_toolsets(enabled_toolsets, "enabled_toolsets")
-        disabled = read_toolsets(disabled_toolsets, "disabled_toolsets") or ()
-        made = Session(
-            _text(session_id, "session_id"), enabled_toolsets=enabled, disabled_toolsets=disabled,
-            continues=continues.id if isinstance(continues, Session) else _text(continues, "continues"),
-            platform=_text(platform, "platform"), handlers=_handlers(handlers), on_close=self._end_session,
-        )  # fmt: skip
-        made.set_scope(lambda: self._parts.scope(made))
-        if cwd is not None:
-            made.set_cwd(cwd)
-        with self._lock:
-            if self._closed:
-                msg = "The runtime is closed."
-                raise MibyanError(msg, hint="Make a new Runtime.")
-            if made.id in self._sessions:
-                msg = f"A session with the id {made.id!r} is open."
-                raise MibyanError(msg, hint="Close it first, or leave the id out.")
-            self._sessions[made.id] = made
-        return made
-
-    def _session(self, session: Session | str | None) -> Session:
-        if isinstance(session, Session):
-            return session
-        if session is None:
-            return self._default_session()
-        if not isinstance(session, str):
-            msg = f"session must be a Session, its id or None, not {type(session).__name__}."
-            raise TypeError(msg)
-        with self._lock:
-            found = self._sessions.get(session)
-        if found is None:
-            msg = f"No open session has the id {session!r}."
-            raise MibyanError(msg, hint="Begin one with runtime.session().")
-        return found
-
-    def open_session(self, session_id: str) -> Session:
-        """The open session of that id; a new one where there is none (seed 000's `session_id` keyword)."""
-        with self._lock:
-            found = self._sessions.get(session_id)
-        return found or self.session(session_id)
-
-    def _default_session(self) -> Session:
-        default = self._default
-        if default is None:
-            with self._lock:
-                if self._default is None:
-                    made = Session("default", on_close=self._end_session)
-                    made.set_scope(lambda: self._parts.scope(made))
-                    self._default = made
-                default = self._default
-        return default
-
-    def _end_session(self, session: Session) -> None:
-        with self._lock:
-            self._sessions.pop(session.id, None)
-            if self._default is session:
-                self._default = None
-        self._parts.session_ended(session)
+        return self._parts.sessions.begin(
+            session_id, enabled_toolsets, disabled_toolsets, cwd, continues, platform, handlers
+        )
 
     # What was decided, and the end -------------------------------------------------------------------------------
 
@@ -375,10 +396,6 @@ class Runtime:
         with self._lock:
             if self._closed:
                 return
-            sessions = [*self._sessions.values(), *([self._default] if self._default else [])]
-        for session in sessions:
-            session.close()
-        with self._lock:
             self._closed = True
         self._parts.close()
 
@@ -407,30 +424,3 @@ class Runtime:
 
     def __repr__(self) -> str:
         return f"<Runtime home={str(self._parts.home)!r}{' closed' if self._closed else ''}>"
-
-
-def _seconds(timeout: float | None) -> float | None:
-    if timeout is None:
-        return None
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-        msg = f"timeout must be seconds or None, not {type(timeout).__name__}."
-        raise TypeError(msg)
-    if not 0 < timeout < float("inf"):
-        msg = f"timeout must be more than 0 seconds, not {timeout!r}."
-        raise ValueError(msg)
-    return float(timeout)
-
-
-def _text(value: Any, what: str) -> str | None:
-    if value is not None and (not isinstance(value, str) or not value):
-        msg = f"{what} must be a non-empty text or None, not {value!r}."
-        raise TypeError(msg)
-    return value
-
-
-def _handlers(handlers: Mapping[str, Callable[..., Any]] | None) -> Mapping[str, Callable[..., Any]]:
-    for name, handler in (handlers or {}).items():
-        if not callable(handler):
-            msg = f"handlers: the handler of {name!r} must be callable, not {type(handler).__name__}."
-            raise TypeError(msg)
-    return handlers or {}

@@ -14,19 +14,25 @@ ERROR_LIMIT = 2048
 #: What could be read as the structure of a conversation: role-like tags, chat-template markers, code fences.
 _STRUCTURE = re.compile(
     r"</?\s*(?:system|user|assistant|human|developer|tool|tools|tool_call|tool_calls|tool_result|tool_response|function"
-    r"|function_call|function_calls|function_results|invoke|instructions?|prompt|antml:[\w-]+)\b[^<>]{0,200}>"
-    r"|<\|[^|<>]{0,80}\|>"
+    r"|function_call|function_calls|function_results|invoke|instructions?|prompt|antml:[\w-]+)\b[^<>]*>"
+    r"|<\|[^|<>]*\|>"
     r"|\[/?(?:INST|SYS|SYSTEM|USER|ASSISTANT)\]"
     r"|<</?SYS>>"
     r"|`{3,}|~{3,}",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,}")
+#: "at 0x7f...", or at least nine digits.
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,}|0x[0-9a-fA-F]{9,}")
 #: C0 and C1 controls, bidirectional and zero-width characters, and other format characters that hide text.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+
+
+def plain_text(text: str) -> str:
+    """`text`, of any subclass of `str`, as a plain one: none of its own methods is called."""
+    return str.__str__(text)
 
 
 def replace_surrogates(text: str) -> str:
@@ -49,17 +55,21 @@ def bounded(text: str, limit: int) -> str:
 
 
 def for_model(text: str, limit: int = ERROR_LIMIT) -> str:
-    """Error text as the model may see it: without structure it could follow, without addresses, bounded."""
-    # What stands far behind the cut needn't be searched; a removed tag must not make a new one of its surroundings.
-    text = replace_surrogates(text[: 4 * limit]) + text[4 * limit : 4 * limit + 1]
+    """Error text as the model may see it: without addresses, without structure it could follow, bounded."""
+    # What stands far behind the cut needn't be searched; one character more tells `bounded` that there was more.
+    text = without_addresses(replace_surrogates(text[: 4 * limit + 1]))
+    bare = _HIDDEN.sub("", text)
+    if _STRUCTURE.search(bare):
+        text = bare
     for _ in range(8):
+        # A removed tag must not make a new one of its surroundings.
         cleaned = _STRUCTURE.sub("", text)
         if cleaned == text:
             break
         text = cleaned
     else:
-        text = text.replace("<", "").replace("`", "")
-    return bounded(without_addresses(text), limit)
+        text = re.sub(r"[<\[`~]", "", text)
+    return bounded(text, limit)
 
 
 def visible(text: str) -> str:
@@ -90,7 +100,7 @@ def describe_exception(error: BaseException) -> str:
     """`Type: message`, also for exceptions whose `str` raises."""
     kind = type(error).__name__
     try:
-        message = str(error)
+        message = plain_text(str(error))
     except KeyboardInterrupt:
         raise
     except BaseException:

@@ -92,6 +92,11 @@ class Approvals:
         self._waiting: dict[str, _Waiting] = {}
         self._closed = False
 
+    @property
+    def patience(self) -> float:
+        """Seconds after which nobody waits for a decision any more, not even for a channel that never comes back."""
+        return self._timeout + 1.0
+
     def notify(self, callback: Channel | None) -> None:
         """Set the channel: a callback that is told of each `ApprovalRequest`, sync or async; `None` takes it away.
 
@@ -156,6 +161,14 @@ class Approvals:
                 self._waiting.pop(request.id, None)
         return self._judge(held)
 
+    def expire(self, request: ApprovalRequest) -> Approval:
+        """Nobody waits for this answer any more: silence was a denial."""
+        with self._lock:
+            held = self._waiting.pop(request.id, None)
+        if held is not None:
+            self._settle(held, "timeout")
+        return self._silence(request)
+
     def close(self) -> None:
         """Deny what is waiting and everything to come."""
         self._closed = True
@@ -193,10 +206,13 @@ class Approvals:
         if answer in {"once", "session", "always"}:
             return Approval(granted=True, how=answer)
         if answer == "timeout":
-            return self._denied(
-                held.request, "timeout", f"nobody answered within {self._timeout:g} s, and silence isn't consent"
-            )
+            return self._silence(held.request)
         return self._denied(held.request, "deny", "it was denied")
+
+    def _silence(self, request: ApprovalRequest) -> Approval:
+        return self._denied(
+            request, "timeout", f"nobody answered within {self._timeout:g} s, and silence isn't consent"
+        )
 
     def _denied(self, request: ApprovalRequest, how: str, why: str) -> Approval:
         message = f"{request.tool_name} wasn't approved: {why}. {_NOT_AGAIN}"

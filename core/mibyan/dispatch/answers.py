@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mibyan.schema.jsontext import to_data, to_json
-from mibyan.text import describe_exception, for_model
+from mibyan.text import describe_exception, for_model, plain_text
 from mibyan.tools.results import ERROR_TYPES, Status, ToolResult
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def agent_level(call: Call) -> ToolResult:
 
 def blocked(call: Call, message: str, by: str) -> ToolResult:
     """A hook's or approval's refusal."""
-    return failure(call, message, "blocked", blocked_by=by)
+    return failure(call, message or "blocked by policy", "blocked", blocked_by=by)
 
 
 def denied(call: Call, message: str) -> ToolResult:
@@ -79,40 +80,55 @@ def invalid_arguments(
     call: Call, message: str, violations: list[dict[str, Any]] | None = None, **fields: Any
 ) -> ToolResult:
     """dispatch.A3: every violation with its path and what was expected."""
-    return failure(call, message, "invalid_arguments", violations=violations, **fields)
+    told = [{key: for_model(text) for key, text in each.items()} for each in violations or ()]
+    return failure(call, message, "invalid_arguments", violations=told or None, **fields)
 
 
-def exception(call: Call, error: BaseException) -> ToolResult:
-    """dispatch.C4: what a handler raised."""
+@dataclass(slots=True)
+class Told:
+    """What a handler's exception says, in plain types."""
+
+    message: str
+    kind: str = "tool_exception"
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+def told(error: BaseException) -> Told:
+    """What an exception says; it may run the code of whoever made the exception."""
     from mibyan.errors import ToolError
 
     if isinstance(error, ToolError):
-        return tool_error_result(call, error)
-    return failure(call, f"Tool execution failed: {describe_exception(error)}", "tool_exception")
+        return _told_by_author(error)
+    return Told(f"Tool execution failed: {describe_exception(error)}")
 
 
-def tool_error_result(call: Call, error: ToolError) -> ToolResult:
+def _told_by_author(error: ToolError) -> Told:
     """What a tool's author says of an error; details may name one of dispatch.C0's types as `error_type`."""
-    fields: dict[str, Any] = {"hint": for_model(error.hint) if isinstance(error.hint, str) else None}
-    if error.retryable:
-        fields["retryable"] = True
-    kind = "tool_exception"
+    message = plain_text(error.message) if isinstance(error.message, str) else ""
+    made = Told(message or describe_exception(error))
+    if isinstance(error.hint, str):
+        made.fields["hint"] = plain_text(error.hint)
+    if error.retryable is True:
+        made.fields["retryable"] = True
     if error.data is not None:
         data = to_data(error.data)
         if isinstance(data, dict) and data.get("error_type") in ERROR_TYPES:
-            kind = data.pop("error_type")
-        fields["data"] = data or None
-    return failure(call, _message(error), kind, **fields)
+            made.kind = data.pop("error_type")
+        made.fields["data"] = data or None
+    return made
 
 
-def _message(error: ToolError) -> str:
-    message = error.message
-    return message if isinstance(message, str) and message else describe_exception(error)
+def exception(call: Call, said: Told | str) -> ToolResult:
+    """dispatch.C4: what a handler raised."""
+    if isinstance(said, str):
+        said = Told(f"Tool execution failed: {said}")
+    fields = {**said.fields, "hint": for_model(said.fields["hint"])} if "hint" in said.fields else said.fields
+    return failure(call, said.message, said.kind, **fields)
 
 
-def internal(call: Call, error: BaseException) -> ToolResult:
+def internal(call: Call, what: str) -> ToolResult:
     """dispatch.C4, the second level: something went wrong around the handler."""
-    return failure(call, f"Error executing {call.name}: {describe_exception(error)}", "internal")
+    return failure(call, f"Error executing {call.name}: {what}", "internal")
 
 
 def closed(call: Call) -> ToolResult:

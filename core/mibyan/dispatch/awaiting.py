@@ -5,25 +5,47 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from mibyan.dispatch.guard import LATE, Guard, due
-from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, Outcome, Step, StepTimeout
+from mibyan.dispatch.guard import FAREWELL, Guard, due, overdue
+from mibyan.dispatch.steps import CallCancelled, Outcome, Step, StepTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mibyan.dispatch.call import Call
+    from mibyan.dispatch.guard import Threads
     from mibyan.dispatch.perform import Performer
     from mibyan.dispatch.steps import Steps
 
 
-async def wait_for(guard: Guard) -> Any:
+async def wait_for(guard: Guard, begin: Callable[[], None]) -> Any:
     """Wait for a guarded call without holding the loop.
+
+    Args:
+        guard: The call.
+        begin: Starts it.
 
     Raises:
         asyncio.CancelledError: The awaiting task was cancelled; the observers have seen the call's end.
     """
+    bell = _bell_of(guard)
+    begin()
+    try:
+        while not guard.look():
+            await _until(bell, guard.patience())
+    except asyncio.CancelledError:
+        guard.cancel("the host cancelled it")
+        await farewell(guard, bell)
+        raise
+    finally:
+        guard.leave()
+    return guard.outcome()
+
+
+def _bell_of(guard: Guard) -> asyncio.Event:
+    """An event of this loop that the guard sets from its threads."""
     loop = asyncio.get_running_loop()
     bell = asyncio.Event()
 
@@ -34,18 +56,10 @@ async def wait_for(guard: Guard) -> Any:
             return
 
     guard.poke = poke
-    guard.start()
-    try:
-        while not guard.look():
-            await _until(bell, guard.patience())
-    except asyncio.CancelledError:
-        guard.cancel("the host cancelled it")
-        await _observers(guard, bell)
-        raise
-    return guard.outcome()
+    return bell
 
 
-async def _until(bell: asyncio.Event, seconds: float) -> None:
+async def _until(bell: asyncio.Event, seconds: float | None) -> None:
     try:
         async with asyncio.timeout(seconds):
             await bell.wait()
@@ -54,9 +68,9 @@ async def _until(bell: asyncio.Event, seconds: float) -> None:
     bell.clear()
 
 
-async def _observers(guard: Guard, bell: asyncio.Event) -> None:
+async def farewell(guard: Guard, bell: asyncio.Event) -> None:
     """Let the observers of a cancelled call finish, for a second at most."""
-    until = time.monotonic() + 1.0
+    until = time.monotonic() + FAREWELL
     while not guard.finished and time.monotonic() < until:
         try:
             await _until(bell, 0.05)
@@ -64,92 +78,137 @@ async def _observers(guard: Guard, bell: asyncio.Event) -> None:
             return
 
 
+async def run_on(threads: Threads, function: Callable[[], Any]) -> Any:
+    """Wait for a function that runs on one of the runtime's threads, in a copy of this context.
+
+    Raises:
+        BaseException: What it raised.
+    """
+    future: Future[Any] = Future()
+    context = contextvars.copy_context()
+
+    def job() -> None:
+        try:
+            future.set_result(context.run(function))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threads.submit(job)
+    return await asyncio.wrap_future(future)
+
+
 class LoopDriver:
-    """Drives the pipeline of a call with an async handler on the running loop."""
+    """Drives the pipeline of a call with an async handler on the running loop, up to its answer.
+
+    Args:
+        call: The call.
+        steps: The pipeline's generator for it.
+        performer: Runs steps.
+        threads: Where sync steps run.
+        watched: Makes the guard that goes on with the observers.
+    """
 
     def __init__(
-        self, steps: Steps, call: Call, performer: Performer, submit: Callable[[Callable[[], None], str], None]
+        self, call: Call, steps: Steps, performer: Performer, threads: Threads, watched: Callable[[Call, Steps], Guard]
     ) -> None:
-        self._steps = steps
         self._call = call
+        self._steps = steps
         self._performer = performer
-        self._submit = submit
+        self._threads = threads
+        self._watched = watched
         self._loop = asyncio.get_running_loop()
-        self._running: asyncio.Future[Outcome] | None = None
+        self._bell = asyncio.Event()
         self._cancelled: str | None = None
 
     async def run(self) -> Any:
-        """Run to the end; what the generator returns."""
+        """Run to the end; what the generator returns.
+
+        Raises:
+            asyncio.CancelledError: The awaiting task was cancelled; the observers have seen the call's end.
+        """
         outcome: Outcome | None = None
         cancelled: asyncio.CancelledError | None = None
         while True:
             try:
-                step = self._steps.send(outcome)
+                step: Step = self._steps.send(outcome)
             except StopIteration as stop:
                 if cancelled is not None:
                     raise cancelled from None
                 return stop.value
+            step.call, self._call.step = self._call, step
+            if self._call.answer is not None:
+                return await self._observed(step, cancelled)
             try:
                 outcome = await self._perform(step)
             except asyncio.CancelledError as error:
                 cancelled = error
                 outcome = Outcome(error=CallCancelled("the host cancelled it"))
 
+    async def _observed(self, step: Step, cancelled: asyncio.CancelledError | None) -> Any:
+        """Let the observers see the answer: they mustn't hold it up, and go on when nobody waits any more."""
+        guard = self._watched(self._call, self._steps)
+        if cancelled is None:
+            return await wait_for(guard, lambda: guard.resume(step))
+        bell = _bell_of(guard)
+        guard.resume(step)
+        await farewell(guard, bell)
+        guard.leave()
+        raise cancelled
+
     def cancel(self, why: str) -> None:
         """End the call from outside, from any thread (`Session.interrupt`, `Runtime.close`)."""
-        self._cancelled = why
         try:
-            self._loop.call_soon_threadsafe(self._stop)
+            self._loop.call_soon_threadsafe(self._stop, why)
         except RuntimeError:
             return
 
-    def _stop(self) -> None:
-        if self._running is not None and not self._running.done() and self._call.answer is None:
-            self._call.abandoned = True
-            self._running.cancel()
+    def _stop(self, why: str) -> None:
+        if self._call.answer is None:
+            self._cancelled = self._cancelled or why
+            self._bell.set()
 
     async def _perform(self, step: Step) -> Outcome:
         since = time.monotonic()
-        if step.is_async and not step.on_runtime_loop:
-            self._running = self._loop.create_task(self._performer.perform_here(step))
-        else:
-            self._running = self._on_thread(step)
-        running = self._running
-        done = await self._wait(running, step, since)
-        if not step.counts and self._call.deadline is not None:
-            self._call.deadline += time.monotonic() - since
-        if done:
-            return self._read(running)
-        self._call.abandoned = True
-        running.cancel()
-        own = step.limit is not None and time.monotonic() >= since + step.limit
-        return Outcome(error=StepTimeout(step.label) if own else DeadlinePassed(step.label))
+        running = self._start(step)
+        running.add_done_callback(lambda _: self._bell.set())
+        try:
+            why = await self._wait(running, step, since)
+        except asyncio.CancelledError:
+            self._give_up(step, running, CallCancelled("the host cancelled it"))
+            raise
+        if why is None and running.cancelled():
+            why = CallCancelled("its task was cancelled")
+        if why is None:
+            return running.result()
+        self._give_up(step, running, why)
+        return Outcome(error=why)
 
-    def _read(self, running: asyncio.Future[Outcome]) -> Outcome:
-        """The outcome; a cancellation that was asked for from outside isn't the handler's own."""
-        if running.cancelled():
-            return Outcome(error=CallCancelled(self._cancelled or "its task was cancelled"))
-        outcome = running.result()
-        if self._cancelled is not None and isinstance(outcome.error, asyncio.CancelledError):
-            return Outcome(error=CallCancelled(self._cancelled))
-        return outcome
-
-    async def _wait(self, running: asyncio.Future[Outcome], step: Step, since: float) -> bool:
-        """Whether the step ended before it was due."""
+    async def _wait(self, running: asyncio.Future[Outcome], step: Step, since: float) -> BaseException | None:
+        """Wait for the end of a step; why it is to be given up, if it doesn't end in time."""
         while not running.done():
+            if self._cancelled is not None:
+                return CallCancelled(self._cancelled)
+            why = overdue(step, since, self._call)
+            if why is not None:
+                return why
             moment = due(step, since, self._call)
-            if self._call.answer is not None and self._call.deadline is not None:
-                moment = min(moment, max(self._call.deadline, since) + LATE)
-            seconds = None if moment == float("inf") else max(0.0, moment - time.monotonic())
-            try:
-                await asyncio.wait({running}, timeout=seconds)
-            except asyncio.CancelledError:
-                self._call.abandoned = True
-                running.cancel()
-                raise
-            if not running.done() and seconds is not None and time.monotonic() >= moment:
-                return False
-        return True
+            await _until(self._bell, None if moment == float("inf") else max(0.0, moment - time.monotonic()))
+        return None
+
+    def _give_up(self, step: Step, running: asyncio.Future[Outcome], why: BaseException) -> None:
+        if not isinstance(why, StepTimeout):
+            self._call.abandoned = True
+        step.end(why)
+        if not step.done:
+            self._threads.gave_up(step)
+        running.cancel()
+
+    def _start(self, step: Step) -> asyncio.Future[Outcome]:
+        if step.is_async and not step.on_runtime_loop:
+            task = self._loop.create_task(self._performer.perform_here(step))
+            task.add_done_callback(lambda _: None if step.over is None else self._threads.came_back(step))
+            return task
+        return self._on_thread(step)
 
     def _on_thread(self, step: Step) -> asyncio.Future[Outcome]:
         """A sync step on one of the runtime's threads."""
@@ -162,14 +221,17 @@ class LoopDriver:
                 future.set_result(outcome)
 
         def job() -> None:
-            outcome = context.run(self._performer.perform, step)
+            outcome = Outcome() if step.over is not None else context.run(self._performer.perform, step)
+            if step.over is not None:
+                self._threads.came_back(step)
+                return
             try:
                 loop.call_soon_threadsafe(settle, outcome)
             except RuntimeError:
                 return
 
         try:
-            self._submit(job, step.thread)
-        except RuntimeError:
-            future.set_result(Outcome(error=CallCancelled("the runtime is closed")))
+            self._threads.submit(job, step.thread)
+        except RuntimeError as error:
+            future.set_result(Outcome(error=CallCancelled(str(error))))
         return future

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, Outcome, Step, StepTimeout
+from mibyan.dispatch.steps import ENDINGS, Outcome, Step, StepTimeout
 from mibyan.report import Decision, DecisionLog
 from mibyan.text import bounded, describe_exception
 
@@ -23,145 +24,154 @@ QUARANTINE = 60.0
 Values: TypeAlias = Callable[["Implementation"], dict[str, Any]]
 #: Adds a step to a trace: `note(step, **facts)`.
 Note: TypeAlias = Callable[..., None]
-#: Takes an implementation and its answer.
+#: Makes of an implementation's answer what `Take` gets, or raises; it runs where the implementation ran.
+Read: TypeAlias = Callable[[Any], Any]
+#: Takes an implementation and what was read of its answer.
 Take: TypeAlias = Callable[["Implementation", Any], None]
 #: Takes an implementation that failed and how.
 Fail: TypeAlias = Callable[["Implementation", str], None]
 ChainSteps: TypeAlias = Generator[Step, Any, Any]
 
 
-class HookFailed(Exception):  # noqa: N818 - becomes an answer
-    """A policy implementation failed, so the call is blocked."""
+class NonsenseError(Exception):
+    """An implementation's answer can't be read."""
 
-    def __init__(self, implementation: Implementation, how: str) -> None:
-        super().__init__(how)
-        self.implementation = implementation
-        self.how = how
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an implementation answered (never `None`), and what was read of it."""
+
+    raw: Any
+    read: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One run of a chain.
+
+    Args:
+        note: Keeps what happened in the call's trace.
+        values: The arguments for one implementation.
+        read: Reads an answer.
+        take: Gets each answer that could be read.
+        fail: Gets each failure.
+        late: Whether it may run past the call's deadline.
+    """
+
+    note: Note
+    values: Values
+    read: Read
+    take: Take
+    fail: Fail
+    late: bool = False
 
 
 class ChainRunner:
-    """Runs the chains of one runtime and remembers which implementations hung, and which were complained about."""
+    """Runs the chains of one runtime and remembers which implementations hung, and which were complained about.
 
-    def __init__(self, hook_timeout: Callable[[], float], decisions: DecisionLog) -> None:
+    Args:
+        hook_timeout: Seconds that an implementation may take in a guarded call.
+        decisions: Where complaints go.
+        clean: Takes secrets out of a text.
+    """
+
+    def __init__(
+        self, hook_timeout: Callable[[], float], decisions: DecisionLog, clean: Callable[[str], str] = str
+    ) -> None:
         self._hook_timeout = hook_timeout
         self._decisions = decisions
+        self._clean = clean
         self._resting: dict[Implementation, float] = {}
         self._told: set[Implementation] = set()
 
-    def run(
-        self, chain: HookChain, note: Note, values: Values, take: Take, fail: Fail, *, late: bool = False
-    ) -> ChainSteps:
-        """Run every implementation of a chain, wrappers around them.
-
-        Args:
-            chain: The chain.
-            note: Keeps what happened in the call's trace.
-            values: The arguments for one implementation.
-            take: Gets each answer (it may raise TypeError or ValueError: the answer is nonsense).
-            fail: Gets each failure.
-            late: Whether it may run past the call's deadline.
-        """
+    def run(self, chain: HookChain, turn: Round) -> ChainSteps:
+        """Run every implementation of a chain, wrappers around them."""
         entered: list[tuple[Implementation, Any]] = []
         answers: list[Any] = []
         for wrapper in chain.wrappers:
-            generator = yield from self._enter(wrapper, note, values, fail, late=late)
+            generator = yield from self._enter(wrapper, turn)
             if generator is not None:
                 entered.append((wrapper, generator))
         for implementation in chain.plain:
-            answer = yield from self._one(implementation, note, values, fail, late=late)
-            if answer is not _FAILED and self._taken(implementation, answer, take, fail):
-                answers.append(answer)
+            answer = yield from self._one(implementation, turn, _reading(turn.read))
+            if isinstance(answer, Answer):
+                turn.take(implementation, answer.read)
+                answers.append(answer.raw)
         for wrapper, generator in reversed(entered):
-            yield from self._leave(wrapper, generator, answers, note, take, fail, late=late)
+            yield from self._leave(wrapper, generator, answers, turn)
 
-    def _one(self, implementation: Implementation, note: Note, values: Values, fail: Fail, *, late: bool) -> ChainSteps:
-        """Run one implementation; its answer, or `_FAILED`."""
+    def run_observers(self, chain: HookChain, note: Note, values: Values) -> ChainSteps:
+        """Run a chain whose answers are ignored and whose failures change nothing."""
+        yield from self.run(chain, Round(note, values, _as_it_is, _ignore, self.complain, late=True))
+
+    def _one(self, implementation: Implementation, turn: Round, finish: Callable[[Any], Any] | None) -> ChainSteps:
+        """Run one implementation; what `finish` made of its answer, or `_FAILED`."""
         until = self._resting.get(implementation)
         if until is not None:
             if time.monotonic() < until:
-                fail(implementation, "it hung less than a minute ago and isn't run again yet")
+                turn.fail(implementation, "it hung less than a minute ago and isn't run again yet")
                 return _FAILED
             self._resting.pop(implementation, None)
-        names = implementation.names
-        given = values(implementation)
-        kwargs = {name: given[name] for name in names}
-        outcome = yield self._step(implementation, implementation.function, (), kwargs, late=late)
-        return self._read(implementation, note, outcome, fail)
+        given = turn.values(implementation)
+        kwargs = {name: given[name] for name in implementation.names}
+        outcome = yield self._step(implementation, implementation.function, (), kwargs, finish, turn)
+        return self._read(implementation, outcome, turn)
 
     def _step(
         self, implementation: Implementation, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-        *, late: bool,
+        finish: Callable[[Any], Any] | None, turn: Round,
     ) -> Step:  # fmt: skip
-        return Step(function, args, kwargs, implementation.owner, implementation.label, self._hook_timeout(), late=late)
+        return Step(function, args, kwargs, implementation.owner, implementation.label, self._hook_timeout(),
+                    late=turn.late, finish=finish)  # fmt: skip
 
-    def _read(self, implementation: Implementation, note: Note, outcome: Outcome, fail: Fail) -> Any:
+    def _read(self, implementation: Implementation, outcome: Outcome, turn: Round) -> Any:
+        """The value of an outcome; `_FAILED`, once that was told, if it has none."""
         error = outcome.error
         if error is None:
             return outcome.value
-        if isinstance(error, KeyboardInterrupt | CallCancelled | DeadlinePassed):
+        if isinstance(error, ENDINGS):
             raise error
         if isinstance(error, StepTimeout):
             self._resting[implementation] = time.monotonic() + QUARANTINE
             how = f"it took longer than {self._hook_timeout():g} s"
+        elif isinstance(error, NonsenseError):
+            how = f"its answer is nonsense: {self._clean(str(error))}"
         else:
-            how = f"it raised {describe_exception(error)}"
-        note("hook_failed", hook=implementation.label, how=bounded(how, 500))
-        fail(implementation, how)
+            how = f"it raised {bounded(self._clean(str(outcome.told)), 500)}"
+        turn.note("hook_failed", hook=implementation.label, how=how)
+        turn.fail(implementation, how)
         return _FAILED
 
-    def _taken(self, implementation: Implementation, answer: Any, take: Take, fail: Fail) -> bool:
-        try:
-            take(implementation, answer)
-        except (TypeError, ValueError) as error:
-            fail(implementation, f"its answer is nonsense: {bounded(str(error), 300)}")
-            return False
-        return True
-
-    def _enter(self, wrapper: Implementation, note: Note, values: Values, fail: Fail, *, late: bool) -> ChainSteps:
+    def _enter(self, wrapper: Implementation, turn: Round) -> ChainSteps:
         """Run a wrapper up to its `yield`; its generator, or `None` when it failed."""
-        generator = yield from self._one(wrapper, note, values, fail, late=late)
+        generator = yield from self._one(wrapper, turn, None)
         if generator is _FAILED:
             return None
-        outcome = yield self._step(wrapper, _first, (generator,), {}, late=late)
-        return None if self._read(wrapper, note, outcome, fail) is _FAILED else generator
+        outcome = yield self._step(wrapper, _first, (generator,), {}, None, turn)
+        return None if self._read(wrapper, outcome, turn) is _FAILED else generator
 
-    def _leave(
-        self,
-        wrapper: Implementation,
-        generator: Any,
-        answers: list[Any],
-        note: Note,
-        take: Take,
-        fail: Fail,
-        *,
-        late: bool,
-    ) -> ChainSteps:
+    def _leave(self, wrapper: Implementation, generator: Any, answers: list[Any], turn: Round) -> ChainSteps:
         """Run a wrapper to its end; what it adds to the answers is taken in its name."""
         before = list(answers)
-        outcome = yield self._step(wrapper, _last, (generator, list(answers), wrapper.wraps), {}, late=late)
-        result = self._read(wrapper, note, outcome, fail)
-        if result is _FAILED or result is None:
-            return
-        for answer in result if isinstance(result, list | tuple) else [result]:
-            if not any(answer is known for known in before) and self._taken(wrapper, answer, take, fail):
-                answers.append(answer)  # noqa: PERF401 - taking may fail
+        args = (generator, list(answers), wrapper.wraps)
+        outcome = yield self._step(wrapper, _last, args, {}, _reading_all(turn.read, before), turn)
+        added = self._read(wrapper, outcome, turn)
+        for answer in () if added is _FAILED else added:
+            turn.take(wrapper, answer.read)
+            answers.append(answer.raw)
 
     def complain(self, implementation: Implementation, how: str) -> None:
         """Say once that an implementation failed where that changes nothing (dispatch.H3)."""
         if implementation in self._told:
             return
         self._told.add(implementation)
-        reason = f"{implementation.label} failed: {bounded(how, 500)}. It is ignored."
+        reason = f"{implementation.label} failed: {how}. It is ignored."
         log.warning("%s", reason)
         self._decisions.add(
             Decision(
                 "warning", f"hook:{implementation.hook}", reason, plugin_id=implementation.owner.plugin_id, problem=True
             )
         )
-
-    def run_observers(self, chain: HookChain, note: Note, values: Values) -> ChainSteps:
-        """Run a chain whose answers are ignored and whose failures change nothing."""
-        yield from self.run(chain, note, values, _ignore, self.complain, late=True)
 
 
 class _Failed:
@@ -173,6 +183,38 @@ _FAILED = _Failed()
 
 def _ignore(implementation: Implementation, answer: Any) -> None:
     """Nobody reads it."""
+
+
+def _as_it_is(answer: Any) -> Any:
+    return answer
+
+
+def _reading(read: Read) -> Callable[[Any], Answer | None]:
+    """What reads an answer on the thread and within the limit of the implementation that gave it."""
+
+    def finish(raw: Any) -> Answer | None:
+        if raw is None:
+            return None
+        try:
+            return Answer(raw, read(raw))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise NonsenseError(bounded(describe_exception(error).removeprefix("TypeError: "), 300)) from None
+
+    return finish
+
+
+def _reading_all(read: Read, known: list[Any]) -> Callable[[Any], list[Answer]]:
+    """The same for a wrapper: of its list of answers, those that weren't in it before."""
+    one = _reading(read)
+
+    def finish(result: Any) -> list[Answer]:
+        answers = result if isinstance(result, list | tuple) else [result]
+        added = [one(raw) for raw in answers if not any(raw is old for old in known)]
+        return [answer for answer in added if answer is not None]
+
+    return finish
 
 
 def _first(generator: Any) -> None:

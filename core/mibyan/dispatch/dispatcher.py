@@ -5,23 +5,21 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
 from mibyan.dispatch.guard import Guard
-from mibyan.dispatch.perform import Performer
-from mibyan.dispatch.threads import ThreadPool
+from mibyan.dispatch.perform import Performer, awaited
+from mibyan.dispatch.runners import Runners
+from mibyan.dispatch.steps import Outcome, enclosing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Coroutine
 
     from mibyan.dispatch.call import Call
-    from mibyan.dispatch.loops import Loops, LoopThread
     from mibyan.dispatch.pipeline import Pipeline
-    from mibyan.dispatch.steps import Outcome, Step, Steps
-    from mibyan.tools.entry import ToolEntry
+    from mibyan.dispatch.steps import Cancellable, Step, Steps
     from mibyan.tools.results import ToolResult
     from mibyan.tools.store import RegistryStore
 
@@ -29,9 +27,6 @@ log = logging.getLogger("mibyan.dispatch")
 
 #: Seconds after which an inline call, where nothing is enforced, is worth a warning.
 LONG = 300.0
-
-#: The deadline of the guarded call that runs here: what a handler calls inline stands under it.
-DEADLINE: ContextVar[float | None] = ContextVar("mibyan_deadline", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,41 +43,47 @@ class Enforcement:
 
 
 class Dispatcher:
-    """Runs calls; owns the runtime's threads and loops."""
+    """Runs calls on the runtime's threads and loops."""
 
     def __init__(self, store: RegistryStore, pipeline: Pipeline, enforcement: Enforcement) -> None:
         self._store = store
         self._pipeline = pipeline
         self._enforcement = enforcement
-        self._pool = ThreadPool("mibyan")
-        self._dedicated: dict[str, ThreadPool] = {}
-        self._loops: Loops | None = None
         self._lock = threading.Lock()
-        self._active: set[Any] = set()
+        self._active: set[Cancellable] = set()
+        self._refusing = False
         self._closed = False
-        self.performer = Performer(store, self.loops)
+        #: The runtime's threads and loops.
+        self.runners = Runners()
+        self.performer = Performer(store, self.runners.loops)
 
     # Faces -------------------------------------------------------------------------------------------------------
 
     def inline(self, call: Call) -> ToolResult:
         """Run a call on this thread, unless a time-out is set anywhere: then as `guarded`."""
-        if self._closed:
-            return self._after_close(call)
+        if self._refusing:
+            return answers.closed(call)
         if self._must_guard(call):
             return self.guarded(call)
-        call.interrupts = call.session.interrupts
-        call.deadline = DEADLINE.get()
         started = time.monotonic()
-        result: ToolResult = self._drive(self._pipeline.steps(call))
-        if time.monotonic() - started > LONG:
+        self._place(call)
+        if call.parent is not None:
+            call.parent.attend(call)
+        try:
+            result: ToolResult = self._drive(self._pipeline.steps(call), call)
+        finally:
+            if call.parent is not None:
+                call.parent.leave(call)
+        if not call.guarded and time.monotonic() - started > LONG:
             log.warning("Tool %r ran longer than %g s inline, where no deadline is enforced.", call.name, LONG)
         return result
 
     def guarded(self, call: Call) -> ToolResult:
         """Run a call on the runtime's threads and answer at its deadline at the latest."""
-        if self._closed:
-            return self._after_close(call)
-        guard = self._guard(call)
+        if self._refusing:
+            return answers.closed(call)
+        self._arm(call)
+        guard = self._guard(call, self._pipeline.steps(call))
         self._attend(guard, call)
         try:
             guard.start()
@@ -92,44 +93,79 @@ class Dispatcher:
 
     async def awaited(self, call: Call) -> ToolResult:
         """Run a call without holding the running loop: an async handler on it, a sync one on the runtime's threads."""
-        if self._closed:
-            return self._after_close(call)
+        if self._refusing:
+            return answers.closed(call)
+        self._arm(call)
+        child, coming = self._awaitable(call, self._pipeline.steps(call))
+        self._attend(child, call)
+        try:
+            return await coming  # type: ignore[no-any-return]
+        finally:
+            self._leave(child, call)
+
+    def _awaitable(self, call: Call, steps: Steps) -> tuple[Cancellable, Coroutine[Any, Any, Any]]:
+        """What ends a call's steps from outside, and what waits for them in the running loop."""
         from mibyan.dispatch.awaiting import LoopDriver, wait_for
 
-        entry = self._entry_of(call)
-        if entry is not None and entry.is_async and entry.loop != "runtime":
-            self._arm(call)
-            driver = LoopDriver(self._pipeline.steps(call), call, self.performer, self.submit)
-            self._attend(driver, call)
-            try:
-                return await driver.run()  # type: ignore[no-any-return]
-            finally:
-                self._leave(driver, call)
-        guard = self._guard(call)
-        self._attend(guard, call)
-        try:
-            return await wait_for(guard)  # type: ignore[no-any-return]
-        finally:
-            self._leave(guard, call)
+        if self._runs_here(call):
+            driver = LoopDriver(call, steps, self.performer, self.runners, self._guard)
+            return driver, driver.run()
+        guard = self._guard(call, steps)
+        return guard, wait_for(guard, guard.start)
 
     def run_steps(self, steps: Steps) -> Any:
-        """Run steps that belong to no call (session hooks, patches) on this thread."""
-        return self._drive(steps)
+        """Run steps that belong to no call (patches of definitions) on this thread."""
+        return self._drive(steps, None)
 
-    def _drive(self, steps: Steps) -> Any:
+    def watch_steps(self, steps: Steps, call: Call) -> Any:
+        """Run steps around a session's life on the runtime's threads: each within its own limit."""
+        call.guarded = True
+        guard = self._guard(call, steps)
+        guard.start()
+        return guard.wait()
+
+    # Driving -----------------------------------------------------------------------------------------------------
+
+    def _drive(self, steps: Steps, call: Call | None) -> Any:
         outcome: Outcome | None = None
-        perform = self.performer.perform
         while True:
             try:
                 step = steps.send(outcome)
             except StopIteration as stop:
                 return stop.value
-            outcome = self._elsewhere(step) if step.thread != "pool" else perform(step)
+            if call is not None:
+                step.call, call.step = call, step
+                if call.guarded:
+                    return self._escalate(steps, step, call)
+            try:
+                outcome = self._perform(step, call)
+            except KeyboardInterrupt as interrupt:
+                outcome = Outcome(error=interrupt)
+
+    def _perform(self, step: Step, call: Call | None) -> Outcome:
+        """Run a step of an inline call; one made within a call that is over doesn't go on."""
+        if call is not None and call.parent is not None and not step.late:
+            ending = call.ending()
+            if ending is not None:
+                return Outcome(error=ending)
+        return self.performer.perform(step) if step.thread == "pool" else self._elsewhere(step)
+
+    def _escalate(self, steps: Steps, step: Step, call: Call) -> Any:
+        """The tool turned out to have a time-out: from here on the call is guarded."""
+        guard = self._guard(call, steps)
+        self._attend(guard, call)
+        try:
+            guard.resume(step)
+            return guard.wait()
+        finally:
+            self._leave(guard, call)
 
     def _elsewhere(self, step: Step) -> Outcome:
         """An inline step of a tool that wants a thread of its own."""
         import contextvars
 
+        if self.runners.is_on(step.thread):
+            return self.performer.perform(step)
         context, done = contextvars.copy_context(), threading.Event()
         box: list[Outcome] = []
 
@@ -137,7 +173,7 @@ class Dispatcher:
             box.append(context.run(self.performer.perform, step))
             done.set()
 
-        self.submit(job, step.thread)
+        self.runners.submit(job, step.thread)
         done.wait()
         return box[0]
 
@@ -146,110 +182,90 @@ class Dispatcher:
     def _must_guard(self, call: Call) -> bool:
         if call.timeout is not None or self._enforcement.always:
             return True
-        entry = self._entry_of(call)
+        entry = self._store.find(call.asked)
         return entry is not None and (entry.timeout is not None or entry.thread == "pool")
 
-    def _entry_of(self, call: Call) -> ToolEntry | None:
-        return self._store.find(call.asked) if isinstance(call.asked, str) else None
+    def _runs_here(self, call: Call) -> bool:
+        """Whether the caller's loop drives: the handler is async, or may turn out to be."""
+        from mibyan.dispatch.handlers import is_coroutine
+        from mibyan.dispatch.names import find_entry
+
+        entry = find_entry(self._store, call.asked, None)
+        if entry is None or entry.loop == "runtime":
+            return False
+        if entry.handled_by == "agent":
+            return is_coroutine(call.session.handler_of(entry))
+        return entry.is_async or entry.activate is not None
+
+    def _place(self, call: Call) -> None:
+        """Note where the call is made: within which other one, and after how many interrupts."""
+        call.interrupts = call.session.interrupts
+        around = enclosing()
+        if around is not None:
+            call.enter(around)
 
     def _arm(self, call: Call) -> None:
         """Set the deadline that counts until the tool's own is known."""
         call.guarded = True
-        call.interrupts = call.session.interrupts
         seconds = call.timeout if call.timeout is not None else self._enforcement.timeout
         call.deadline = None if seconds is None else time.monotonic() + seconds
+        self._place(call)
 
-    def _guard(self, call: Call) -> Guard:
-        self._arm(call)
-        token = DEADLINE.set(call.deadline)
-        try:
-            return Guard(self._pipeline.steps(call), call, self.performer, self.submit, self._retire)
-        finally:
-            DEADLINE.reset(token)
+    def _guard(self, call: Call, steps: Steps) -> Guard:
+        return Guard(call, steps, self._pipeline, self.performer, self.runners)
 
-    def _attend(self, guard: Any, call: Call) -> None:
+    def _attend(self, child: Cancellable, call: Call) -> None:
         with self._lock:
-            self._active.add(guard)
-        call.session.attend(guard)
+            self._active.add(child)
+        call.session.attend(child)
+        if call.parent is not None:
+            call.parent.attend(child)
 
-    def _leave(self, guard: Any, call: Call) -> None:
+    def _leave(self, child: Cancellable, call: Call) -> None:
         with self._lock:
-            self._active.discard(guard)
-        call.session.leave(guard)
+            self._active.discard(child)
+        call.session.leave(child)
+        if call.parent is not None:
+            call.parent.leave(child)
 
-    # Threads and loops -------------------------------------------------------------------------------------------
+    # Awaitables that belong to no handler ------------------------------------------------------------------------
 
-    def submit(self, job: Callable[[], None], thread: str = "pool") -> None:
-        """Run a job on one of the runtime's threads; `thread` other than `pool` names one that serves nothing else.
+    def run_async(self, awaitable: Any) -> Any:
+        """Wait for an awaitable on the runtime's loop; it ends with the step that waits for it.
 
         Raises:
             RuntimeError: The runtime is closed.
         """
-        if thread == "pool":
-            self._pool.submit(job)
-            return
-        with self._lock:
-            pool = self._dedicated.get(thread)
-            if pool is None:
-                pool = self._dedicated[thread] = ThreadPool(f"mibyan-{thread}", most=1)
-        pool.submit(job)
-
-    def loops(self) -> Loops:
-        """The runtime's own loops, made on first use."""
-        loops = self._loops
-        if loops is None:
-            from mibyan.dispatch.loops import Loops
-
-            with self._lock:
-                if self._loops is None:
-                    self._loops = Loops()
-                loops = self._loops
-                if self._closed:
-                    loops.close()
-        return loops
-
-    def run_async(self, awaitable: Any) -> Any:
-        """Wait for an awaitable on the runtime's loop."""
-        from mibyan.dispatch.perform import awaited
-
-        pending = self.loops().submit(lambda: awaited(awaitable))
-        try:
-            return pending.future.result()
-        except BaseException:
-            pending.cancel()
-            raise
+        return self.performer.wait_for(lambda: awaited(awaitable))
 
     def start_async(self, awaitable: Any) -> None:
         """Start an awaitable on the runtime's loop without waiting for it."""
-        from mibyan.dispatch.perform import awaited
+        self.runners.loops().submit(lambda: awaited(awaitable))
 
-        self.loops().submit(lambda: awaited(awaitable))
+    @property
+    def threads(self) -> int:
+        """Threads alive that belong to the runtime."""
+        return self.runners.size
 
-    def _retire(self, thread: LoopThread) -> None:
-        log.warning("An async handler blocks the runtime's event loop; a new loop takes its place.")
-        if self._loops is not None:
-            self._loops.retire(thread)
+    @property
+    def stuck(self) -> int:
+        """Steps that were given up at a deadline, counted until they come back."""
+        return self.runners.stuck
+
+    # The end -----------------------------------------------------------------------------------------------------
+
+    def refuse(self) -> None:
+        """Answer every further call with an error."""
+        self._refusing = True
 
     def close(self) -> None:
         """Cancel running calls, end threads and loops; a stuck one is left behind as a daemon."""
+        self._refusing = True
         with self._lock:
             if self._closed:
                 return
             self._closed = True
             active = list(self._active)
-        for guard in active:
-            guard.cancel("the runtime is closed")
-        self._pool.close()
-        for pool in self._dedicated.values():
-            pool.close(wait=0.1)
-        if self._loops is not None:
-            self._loops.close()
-
-    def _after_close(self, call: Call) -> ToolResult:
-        return answers.closed(call)
-
-    @property
-    def threads(self) -> int:
-        """Threads alive that belong to the runtime."""
-        loops = 0 if self._loops is None else self._loops.size
-        return self._pool.size + sum(pool.size for pool in self._dedicated.values()) + loops
+        for child in active:
+            child.cancel("the runtime is closed")
+        self.runners.close()

@@ -3,6 +3,8 @@
 The pipeline's generator goes to a worker thread once; the worker runs its steps one after the other. The one who waits
 looks when a limit passes: it then takes the generator over (the worker's turn is void from that moment) and lets it go
 on with the news that the step was given up. So a call always has one answer and never goes on to its next step twice.
+If the generator itself doesn't stand still (no thread could be had, a schema that takes for ever), it is left alone and
+the call is answered without it.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, Outcome, Step, StepTimeout
 
@@ -18,43 +20,62 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mibyan.dispatch.call import Call
-    from mibyan.dispatch.loops import LoopThread, Pending
     from mibyan.dispatch.perform import Performer
+    from mibyan.dispatch.pipeline import Pipeline
     from mibyan.dispatch.steps import Steps
 
 #: Seconds that observers get once the answer is known and the deadline has passed.
 LATE = 0.03
+#: Seconds that observers get when whoever waited was interrupted or cancelled.
+FAREWELL = 1.0
+#: Seconds between two looks while a person is being waited for, somewhere within the call.
+_HELD_LOOK = 0.05
+
+
+class Threads(Protocol):
+    """The threads of a runtime."""
+
+    def submit(self, job: Callable[[], None], thread: str = "pool") -> None:
+        """Run a job on one of them; RuntimeError when none can be had."""
+
+    def gave_up(self, step: Step) -> None:
+        """Nobody waits for this step any more, but it may still run."""
+
+    def came_back(self, step: Step) -> None:
+        """A step that was given up has ended."""
 
 
 def due(step: Step | None, started: float, call: Call) -> float:
-    """The moment at which a step is given up; infinity: never."""
-    if step is None:
-        return float("inf") if call.deadline is None else call.deadline
-    moment = float("inf") if step.limit is None else started + step.limit
-    if step.counts and not step.late and call.deadline is not None:
-        moment = min(moment, call.deadline)
-    return moment
+    """The moment at which a step is given up; infinity: never. Without a step: at which the call is."""
+    moment = float("inf") if step is None or step.limit is None else started + step.limit
+    if call.deadline is None or (step is not None and (step.late or step.person)):
+        return moment
+    return min(moment, time.monotonic() + _HELD_LOOK if call.held else call.deadline)
+
+
+def overdue(step: Step | None, started: float, call: Call) -> BaseException | None:
+    """Why a step is to be given up now; `None`: it may go on."""
+    now = time.monotonic()
+    if now < due(step, started, call):
+        return None
+    label = "" if step is None else step.label
+    if step is not None and step.limit is not None and now >= started + step.limit:
+        return StepTimeout(label)
+    return DeadlinePassed(label)
 
 
 class Guard:
     """The pipeline of one call between the thread that drives it and the one that waits.
 
     Args:
-        steps: The pipeline's generator; it returns the result.
-        call: The call it belongs to.
+        call: The call.
+        steps: The pipeline's generator for it; it returns the result.
+        pipeline: Answers the call when the generator can't.
         performer: Runs steps.
-        submit: Runs a job on one of the runtime's threads; the second argument names a thread of its own.
-        on_blocked_loop: Told of a runtime loop that a given-up handler still blocks.
+        threads: Where it runs them.
     """
 
-    def __init__(
-        self,
-        steps: Steps,
-        call: Call,
-        performer: Performer,
-        submit: Callable[[Callable[[], None], str], None],
-        on_blocked_loop: Callable[[LoopThread], None],
-    ) -> None:
+    def __init__(self, call: Call, steps: Steps, pipeline: Pipeline, performer: Performer, threads: Threads) -> None:
         self.call = call
         self.value: Any = None
         self.error: BaseException | None = None
@@ -62,125 +83,88 @@ class Guard:
         #: Wakes whoever waits; replaced by an async waiter.
         self.poke: Callable[[], None] = self._release
         self._steps = steps
+        self._pipeline = pipeline
         self._performer = performer
-        self._submit = submit
-        self._on_blocked_loop = on_blocked_loop
+        self._threads = threads
         self._context = contextvars.copy_context()
         self._lock = threading.Lock()
+        self._lost = threading.Lock()
         self._bell = threading.Lock()
         self._bell.acquire()
         self._epoch = 0
+        #: The step that runs; `None` before the first one, and while the generator itself does.
         self._step: Step | None = None
         self._since = 0.0
         self._wake = float("inf")
-        self._pending: Pending | None = None
 
     # The worker's side -------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin: the first step decides which thread drives."""
-        first = self._advance(0, None)
-        if first is not None:
-            self._hand_over(0, first)
+        """Begin."""
+        self._hand_over(0, None)
 
-    def _hand_over(self, epoch: int, step: Step) -> None:
+    def resume(self, step: Step) -> None:
+        """Go on with a generator that somebody else began, at the step it asks for."""
+        self.call.step, self._step, self._since = step, step, time.monotonic()
+        self._hand_over(0, step)
+
+    def _hand_over(self, epoch: int, step: Step | None) -> None:
+        thread = "pool" if step is None else step.thread
         try:
-            self._submit(lambda: self._context.copy().run(self._drive, epoch, step), step.thread)
-        except RuntimeError:  # The runtime was closed meanwhile.
-            self.cancel("the runtime is closed")
+            self._threads.submit(lambda: self._context.copy().run(self._drive, epoch, step), thread)
+        except RuntimeError as error:  # The runtime was closed meanwhile, or the system gives no thread.
+            if self.call.answer is not None:
+                self._finish(self.call.answer, None)
+            else:
+                self.give_up(step, CallCancelled(str(error)))
 
     def _drive(self, epoch: int, step: Step | None) -> None:
+        step = step or self._advance(epoch, None)
+        thread = "pool" if step is None else step.thread
         while step is not None:
-            thread = step.thread
-            step = self._advance(epoch, self._performer.perform(step, self._keep_pending))
-            if step is not None and step.thread != thread:
+            if step.thread != thread:
                 self._hand_over(epoch, step)
                 return
-
-    def _keep_pending(self, pending: Pending) -> None:
-        self._pending = pending
+            if step.over is None:
+                outcome = self._performer.perform(step)
+            if step.over is not None:
+                self._threads.came_back(step)
+                return
+            step = self._advance(epoch, outcome)
 
     def _advance(self, epoch: int, outcome: Outcome | None) -> Step | None:
         """Let the generator go on; its next step, or `None` when it is at its end or somebody else's turn."""
         with self._lock:
             if epoch != self._epoch or self.finished:
                 return None
-            self._settle_clock()
+            self._step = None
             try:
-                step = self._steps.send(outcome)
+                step: Step = self._steps.send(outcome)
             except StopIteration as stop:
-                self._finish(stop.value, None)
+                self._end(epoch, stop.value, None)
                 return None
             except BaseException as error:
-                self._finish(None, error)
+                self._end(epoch, None, error)
                 return None
-            self._step, self._since, self._pending = step, time.monotonic(), None
+            if epoch != self._epoch:
+                return None
+            step.call, self.call.step = self.call, step
+            self._step, self._since = step, time.monotonic()
             earlier = self._next_wake() < self._wake
         if earlier:
             self.poke()
         return step
 
-    def _settle_clock(self) -> None:
-        """The time a person took doesn't count."""
-        if self._step is not None and not self._step.counts and self.call.deadline is not None:
-            self.call.deadline += time.monotonic() - self._since
+    def _end(self, epoch: int, value: Any, error: BaseException | None) -> None:
+        if epoch == self._epoch:
+            self._finish(value, error)
 
     def _finish(self, value: Any, error: BaseException | None) -> None:
-        self.value, self.error, self.finished, self._step = value, error, True, None
+        if not self.finished:
+            self.value, self.error, self.finished, self._step = value, error, True, None
         self.poke()
 
     # The waiter's side -------------------------------------------------------------------------------------------
-
-    def _next_wake(self) -> float:
-        moment = due(self._step, self._since, self.call)
-        if self.call.answer is not None and self.call.deadline is not None:
-            moment = min(moment, self.call.deadline + LATE)
-        return moment
-
-    def patience(self) -> float:
-        """Seconds until there is something to look at; at most an hour."""
-        # Until the moment is known, every step of the worker's rings the bell: none that is due earlier is missed.
-        self._wake = float("inf")
-        self._wake = self._next_wake()
-        return min(max(0.0, self._wake - time.monotonic()), 3600.0)
-
-    def look(self) -> bool:
-        """Give up what is overdue; whether there is an answer now."""
-        if self.finished:
-            return True
-        now = time.monotonic()
-        call = self.call
-        if call.answer is not None and call.deadline is not None and now >= call.deadline + LATE:
-            # The observers may go on; the answer doesn't wait for them.
-            return True
-        step, since = self._step, self._since
-        if step is None or now < due(step, since, call):
-            return False
-        own = step.limit is not None and now >= since + step.limit
-        self.give_up(step, StepTimeout(step.label) if own else DeadlinePassed(step.label))
-        return self.finished
-
-    def give_up(self, step: Step | None, why: BaseException) -> bool:
-        """Take the generator over from a step that is still running; false when it just ended by itself."""
-        with self._lock:
-            if self.finished or (step is not None and step is not self._step):
-                return False
-            self._epoch += 1
-            epoch, pending = self._epoch, self._pending
-            self.call.abandoned = self._step is not None
-        if pending is not None:
-            pending.cancel()
-        following = self._advance(epoch, Outcome(error=why))
-        if following is not None:
-            self._hand_over(epoch, following)
-        if pending is not None and not pending.thread.answers(LATE):
-            self._on_blocked_loop(pending.thread)
-        return True
-
-    def cancel(self, why: str) -> None:
-        """End the call from outside; its observers still run."""
-        if self.call.answer is None:
-            self.give_up(None, CallCancelled(why))
 
     def wait(self) -> Any:
         """Wait for the answer on this thread.
@@ -193,11 +177,36 @@ class Guard:
                 self._bell.acquire(timeout=self.patience())
         except KeyboardInterrupt as interrupt:
             self.give_up(None, interrupt)
-            until = time.monotonic() + 1.0
+            until = time.monotonic() + FAREWELL
             while not self.finished and time.monotonic() < until:
                 self._bell.acquire(timeout=0.05)
             raise
+        finally:
+            self.leave()
         return self.outcome()
+
+    def look(self) -> bool:
+        """Give up what is overdue; whether there is an answer now."""
+        if not self.finished:
+            self._drop_overdue()
+        return self.finished or time.monotonic() >= self._last_moment()
+
+    def patience(self) -> float:
+        """Seconds until there is something to look at; at most an hour."""
+        # Until the moment is known, every step of the worker's rings the bell: none that is due earlier is missed.
+        self._wake = float("inf")
+        self._wake = min(self._next_wake(), self._last_moment())
+        return min(max(0.0, self._wake - time.monotonic()), 3600.0)
+
+    def leave(self) -> None:
+        """Nobody waits any more: observers that still run are watched by another thread."""
+        if self.finished:
+            return
+        self.poke = self._release
+        try:
+            self._threads.submit(self._watch)
+        except RuntimeError:
+            return
 
     def outcome(self) -> Any:
         """The result, once `look()` said there is one.
@@ -208,6 +217,71 @@ class Guard:
         if self.error is not None:
             raise self.error
         return self.value if self.finished else self.call.answer
+
+    def _next_wake(self) -> float:
+        return due(self._step, self._since, self.call)
+
+    def _last_moment(self) -> float:
+        """When the answer stops waiting for its observers; infinity: it isn't known yet, or nothing is enforced."""
+        call = self.call
+        if call.answer is None or call.deadline is None:
+            return float("inf")
+        return max(call.deadline, call.answered) + LATE
+
+    def _watch(self) -> None:
+        while not self.finished:
+            self._drop_overdue()
+            self._wake = float("inf")
+            self._wake = self._next_wake()
+            self._bell.acquire(timeout=min(max(0.0, self._wake - time.monotonic()), 3600.0))
+
+    def _drop_overdue(self) -> None:
+        step = self._step
+        why = overdue(step, self._since, self.call)
+        if why is not None:
+            self.give_up(step, why)
+
+    # Giving up ---------------------------------------------------------------------------------------------------
+
+    def cancel(self, why: str) -> None:
+        """End the call from outside; its observers still run."""
+        if self.call.answer is None:
+            self.give_up(None, CallCancelled(why))
+
+    def give_up(self, step: Step | None, why: BaseException) -> bool:
+        """Take the generator over from a step that is still running (`None`: from any); false when it just ended."""
+        if not self._lock.acquire(timeout=LATE):
+            return self._lose(why)
+        try:
+            given_up = self._step
+            if self.finished or (step is not None and step is not given_up):
+                return False
+            self._epoch += 1
+            epoch = self._epoch
+            if not isinstance(why, StepTimeout):
+                self.call.abandoned = True
+        finally:
+            self._lock.release()
+        if given_up is None:
+            return self._lose(why)
+        given_up.end(why)
+        self._threads.gave_up(given_up)
+        following = self._advance(epoch, Outcome(error=why))
+        if following is not None:
+            self._hand_over(epoch, following)
+        return True
+
+    def _lose(self, why: BaseException) -> bool:
+        """Answer without the generator, which hasn't begun or doesn't stand still; once."""
+        if self.finished or not self._lost.acquire(blocking=False):
+            return False
+        self._epoch += 1
+        self.call.abandoned = True
+        answer = self._pipeline.given_up(self.call, why)
+        observers = self._pipeline.observers(self.call, answer)
+        Guard(self.call, observers, self._pipeline, self._performer, self._threads).start()
+        self._finish(answer, None)
+        return True
 
     def _release(self) -> None:
         try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.values import Rendered, data_of
 from mibyan.schema.jsontext import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
 #: Whole results kept; the oldest go first.
@@ -20,6 +20,7 @@ def limit(rendered: Rendered, most: int, keep: Callable[[str], str | None]) -> R
     """`rendered` with at most about `most` characters.
 
     Text is cut in the middle, with a marker; JSON becomes `{"truncated": true, "preview", "size", "full_result"}`.
+    Images and sound are what they are: only the rest of a result with content parts counts.
 
     Args:
         rendered: The result.
@@ -27,17 +28,31 @@ def limit(rendered: Rendered, most: int, keep: Callable[[str], str | None]) -> R
         keep: Puts the whole into a file and gives its path, or `None` when it can't.
     """
     size = len(rendered.text)
-    if size <= most or rendered.content is not None:
+    if size <= most or (rendered.content is not None and size - _media(rendered.content) <= most):
         return rendered
     path = keep(rendered.text)
     if rendered.is_json or data_of(rendered.text) is not None:
-        preview = rendered.text[: most // 2]
-        text = to_json({"truncated": True, "preview": preview, "size": size, "full_result": path})
-        return Rendered(text, is_json=True)
+        return Rendered(_cut_json(rendered.text, most, path), is_json=True)
     where = f"; the whole is in {path}" if path else ""
     marker = f"\n[... {size - most} of {size} characters left out{where} ...]\n"
     head = most * 2 // 5
     return Rendered(rendered.text[:head] + marker + rendered.text[size - (most - head) :])
+
+
+def _media(content: Iterable[Mapping[str, Any]]) -> int:
+    """Characters of the images and sounds in a result."""
+    found = (part.get("data") for part in content if part.get("type") in {"image", "audio"})
+    return sum(len(data) for data in found if isinstance(data, str))
+
+
+def _cut_json(text: str, most: int, path: str | None) -> str:
+    """What stands for JSON that is too large; its preview is escaped once more, so it is shortened until it fits."""
+    preview = text[: most // 2]
+    while True:
+        cut = to_json({"truncated": True, "preview": preview, "size": len(text), "full_result": path})
+        if len(cut) <= most or not preview:
+            return cut
+        preview = preview[: len(preview) // 2]
 
 
 def keep_in(folder: Path) -> Callable[[str], str | None]:

@@ -2,7 +2,8 @@
 
 The first loop lives as long as the runtime, so cached async clients stay alive and background tasks go on between
 calls. A handler on it that calls the sync API blocks it: what that call needs goes to the next loop, and so on by depth
-of nesting; the depth travels in a context variable, also through worker threads.
+of nesting; the depth travels in a context variable, also through worker threads. Where it doesn't (a bare thread that
+a handler waits for), the one who waits sees that the loop doesn't turn and moves its coroutine to the next one.
 """
 
 from __future__ import annotations
@@ -14,11 +15,19 @@ from concurrent.futures import Future
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from mibyan.dispatch.steps import CallCancelled
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: How many of the runtime's loops are blocked by callers of this context.
 _DEPTH: ContextVar[int] = ContextVar("mibyan_loop_depth", default=0)
+
+#: Seconds after which a loop that hasn't begun with a coroutine counts as blocked by whoever waits for it.
+STUCK = 1.0
+
+#: Seconds between two looks whether a loop that was given up can end.
+_LINGER = 0.1
 
 
 class LoopThread:
@@ -56,61 +65,131 @@ class LoopThread:
     def answers(self, within: float) -> bool:
         """Whether the loop still turns: a handler that blocks it keeps it from answering."""
         turned = threading.Event()
+        return self.soon(turned.set) and turned.wait(within)
+
+    def soon(self, function: Callable[..., Any], *args: Any, context: contextvars.Context | None = None) -> bool:
+        """Call `function` on the loop; false when the loop has ended."""
         try:
-            self.loop.call_soon_threadsafe(turned.set)
+            self.loop.call_soon_threadsafe(function, *args, context=context)
         except RuntimeError:
             return False
-        return turned.wait(within)
+        return True
 
     def stop(self) -> None:
         """Ask the loop to end."""
-        try:
-            self.loop.call_soon_threadsafe(self.loop.stop)
-        except RuntimeError:
-            return
+        self.soon(self.loop.stop)
+
+    def retire(self) -> None:
+        """Ask the loop to end once nothing runs on it any more."""
+        self.soon(self._stop_when_idle)
+
+    def _stop_when_idle(self) -> None:
+        if asyncio.all_tasks(self.loop):
+            self.loop.call_later(_LINGER, self._stop_when_idle)
+        else:
+            self.loop.stop()
 
 
 class Pending:
     """A coroutine on its way on one of the runtime's loops."""
 
-    def __init__(self, thread: LoopThread) -> None:
-        self.thread = thread
-        self.future: Future[Any] = Future()
+    def __init__(self, loops: Loops, make: Callable[[], Any], depth: int) -> None:
+        self._loops = loops
+        self._make = make
+        self._depth = depth
+        self._context = contextvars.copy_context()
+        self._lock = threading.Lock()
+        self._turn = 0
+        self._begun = False
         self._task: asyncio.Task[None] | None = None
+        self._why: str | None = None
+        self.future: Future[Any] = Future()
+        #: The loop it runs on.
+        self.thread = self._place()
 
-    def cancel(self) -> None:
-        """Cancel the coroutine; callable from any thread."""
+    def wait(self) -> Any:
+        """What the coroutine gives.
+
+        Raises:
+            CallCancelled: It was cancelled from outside.
+            BaseException: What it raised.
+        """
         try:
-            self.thread.loop.call_soon_threadsafe(self._cancel)
-        except RuntimeError:
-            return
+            while True:
+                try:
+                    return self.future.result(None if self._begun else STUCK)
+                except TimeoutError:
+                    if self.future.done():
+                        raise
+                self._move()
+        except asyncio.CancelledError:
+            if self._why is None:
+                raise
+            raise CallCancelled(self._why) from None
+        finally:
+            if not self.future.done():  # KeyboardInterrupt came meanwhile.
+                self.cancel("nobody waits for it any more")
 
-    def start(self, make: Callable[[], Any]) -> None:
+    def cancel(self, why: str) -> None:
+        """Cancel the coroutine; callable from any thread."""
+        self._why = self._why or why
+        if not self.thread.soon(self._cancel):
+            self._settle(None, asyncio.CancelledError())
+
+    def _place(self) -> LoopThread:
+        """Queue the coroutine on the loop of its depth."""
+        thread, context = self._loops.thread(self._depth), self._context.copy()
+        context.run(_DEPTH.set, self._depth + 1)
+        if not thread.soon(self._start, thread, self._turn, context=context):
+            msg = "the runtime is closed"
+            raise RuntimeError(msg)
+        return thread
+
+    def _move(self) -> None:
+        """Take the coroutine to the next loop, unless its own has begun with it."""
+        with self._lock:
+            if self._begun:
+                return
+            self._turn += 1
+        self._depth += 1
+        self.thread = self._place()
+
+    def _start(self, thread: LoopThread, turn: int) -> None:
         """On the loop: start the task."""
-        self._task = self.thread.loop.create_task(self._run(make))
+        with self._lock:
+            if turn != self._turn:
+                return
+            self._begun = True
+        if self._why is not None:
+            self._settle(None, asyncio.CancelledError())
+            return
+        self._task = thread.loop.create_task(self._run())
         # A task cancelled before its first step never runs, so never answers.
         self._task.add_done_callback(
             lambda task: self._settle(None, asyncio.CancelledError()) if task.cancelled() else None
         )
 
-    async def _run(self, make: Callable[[], Any]) -> None:
+    async def _run(self) -> None:
         try:
-            self._settle(await make(), None)
+            self._settle(await self._make(), None)
         except BaseException as error:
             # SystemExit and KeyboardInterrupt would end the loop for everybody: they go to whoever waits.
             self._settle(None, error)
 
     def _settle(self, value: Any, error: BaseException | None) -> None:
-        if self.future.done():
-            return
-        if error is None:
-            self.future.set_result(value)
-        else:
-            self.future.set_exception(error)
+        with self._lock:
+            if self.future.done():
+                return
+            if error is None:
+                self.future.set_result(value)
+            else:
+                self.future.set_exception(error)
 
     def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
+        elif not self._begun:
+            self._settle(None, asyncio.CancelledError())
 
 
 class Loops:
@@ -129,14 +208,14 @@ class Loops:
         Raises:
             RuntimeError: The runtime is closed.
         """
-        depth = _DEPTH.get()
-        pending = Pending(self._thread(depth))
-        context = contextvars.copy_context()
-        context.run(_DEPTH.set, depth + 1)
-        pending.thread.loop.call_soon_threadsafe(pending.start, make, context=context)
-        return pending
+        return Pending(self, make, _DEPTH.get())
 
-    def _thread(self, depth: int) -> LoopThread:
+    def thread(self, depth: int) -> LoopThread:
+        """The loop for callers that block `depth` loops.
+
+        Raises:
+            RuntimeError: The runtime is closed.
+        """
         with self._lock:
             if self._closed:
                 msg = "the runtime is closed"
@@ -150,10 +229,12 @@ class Loops:
     def retire(self, thread: LoopThread) -> None:
         """Give up a loop that a handler blocks: the next call gets a new one, what runs on the old one may end."""
         with self._lock:
-            for depth, held in enumerate(self._threads):
-                if held is thread:
-                    self._retired.append(thread)
-                    self._threads[depth] = LoopThread(f"{self._name}-{depth}")
+            if self._closed or thread not in self._threads:
+                return
+            depth = self._threads.index(thread)
+            self._threads[depth] = LoopThread(f"{self._name}-{depth}")
+            self._retired = [*(old for old in self._retired if old.thread.is_alive()), thread]
+        thread.retire()
 
     @property
     def size(self) -> int:

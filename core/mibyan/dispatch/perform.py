@@ -5,13 +5,14 @@ from __future__ import annotations
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from mibyan.dispatch.steps import Outcome, Step
+from mibyan.dispatch.steps import ENDINGS, RUNNING, Outcome, Step
+from mibyan.text import describe_exception
 from mibyan.tools.current import CURRENT, Current
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mibyan.dispatch.loops import Loops, Pending
+    from mibyan.dispatch.loops import Loops
     from mibyan.tools.owner import Owner
     from mibyan.tools.store import RegistryStore
 
@@ -36,6 +37,18 @@ def current_of(store: RegistryStore, owner: Owner | None) -> Current | None:
     return None if owner is None or owner.kind != "plugin" else Current(store, owner)
 
 
+def failed(step: Step, error: BaseException) -> Outcome:
+    """The outcome of a step that ended with an exception; what it says is found out here, where the step ran."""
+    if isinstance(error, ENDINGS):
+        return Outcome(error=error)
+    try:
+        return Outcome(error=error, told=(step.explain or describe_exception)(error))
+    except KeyboardInterrupt as interrupt:
+        return Outcome(error=interrupt)
+    except BaseException as worse:
+        return Outcome(error=error, told=describe_exception(worse))
+
+
 class Performer:
     """Runs steps on the thread that asks; what must be awaited goes to the runtime's loop."""
 
@@ -43,47 +56,70 @@ class Performer:
         self._store = store
         self._loops = loops
 
-    def perform(self, step: Step, pending: Callable[[Pending], None] | None = None) -> Outcome:
-        """Run a step to its end.
-
-        Args:
-            step: The step.
-            pending: Told of a coroutine that is waited for, so that somebody can cancel it.
-        """
-        token = CURRENT.set(current_of(self._store, step.owner))
+    def perform(self, step: Step) -> Outcome:
+        """Run a step to its end."""
+        current, running = CURRENT.set(current_of(self._store, step.owner)), RUNNING.set(step)
         try:
-            if step.is_async:
-                value = self._await(lambda: step.function(*step.args, **step.kwargs), pending)
-            else:
-                value = step.function(*step.args, **step.kwargs)
-                if is_awaitable(value):
-                    awaitable = value
-                    value = self._await(lambda: awaited(awaitable), pending)
-            return Outcome(value if step.finish is None else step.finish(value))
+            return Outcome(self._ask(step) if step.person else self._run(step))
         except BaseException as error:
-            return Outcome(error=error)
+            return failed(step, error)
         finally:
-            CURRENT.reset(token)
+            step.done = True
+            RUNNING.reset(running)
+            CURRENT.reset(current)
 
-    def _await(self, make: Callable[[], Any], told: Callable[[Pending], None] | None) -> Any:
-        pending = self._loops().submit(make)
-        if told is not None:
-            told(pending)
+    def _run(self, step: Step) -> Any:
+        if step.is_async:
+            value = self.wait_for(lambda: step.function(*step.args, **step.kwargs))
+        else:
+            value = step.function(*step.args, **step.kwargs)
+            if is_awaitable(value):
+                awaitable = value
+                value = self.wait_for(lambda: awaited(awaitable))
+        return value if step.finish is None else step.finish(value)
+
+    def _ask(self, step: Step) -> Any:
+        """A step that waits for a person: no clock runs."""
+        call = step.call
+        if call is None:
+            return self._run(step)
+        call.hold(step)
         try:
-            return pending.future.result()
-        except BaseException:
-            pending.cancel()
-            raise
+            return self._run(step)
+        finally:
+            call.release(step)
+
+    def wait_for(self, make: Callable[[], Any]) -> Any:
+        """Wait for what `make` gives, awaited on the runtime's loop; cancelled when nobody waits for the step any more.
+
+        Raises:
+            RuntimeError: The runtime is closed.
+        """
+        pending = self._loops().submit(make)
+        step = RUNNING.get()
+        call = None if step is None else step.call
+        if step is not None:
+            step.attend(pending)
+        if call is not None and not call.guarded:
+            call.session.attend(pending)
+        try:
+            return pending.wait()
+        finally:
+            if step is not None:
+                step.leave(pending)
+            if call is not None and not call.guarded:
+                call.session.leave(pending)
 
     async def perform_here(self, step: Step) -> Outcome:
-        """Run an async step on the running loop."""
-        token = CURRENT.set(current_of(self._store, step.owner))
+        """Run an async step on the running loop, in a task (so in a context) of its own."""
+        CURRENT.set(current_of(self._store, step.owner))
+        RUNNING.set(step)
         try:
             value = step.function(*step.args, **step.kwargs)
             if is_awaitable(value):
                 value = await value
             return Outcome(value if step.finish is None else step.finish(value))
         except BaseException as error:
-            return Outcome(error=error)
+            return failed(step, error)
         finally:
-            CURRENT.reset(token)
+            step.done = True

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
 from mibyan.dispatch.arguments import ArgumentProblem, Prepared, copy_arguments, prepare, read_arguments
+from mibyan.dispatch.chains import Round
 from mibyan.dispatch.names import find_entry, suggest_names
-from mibyan.dispatch.policy import Ballot
-from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, Outcome, Step, Steps
+from mibyan.dispatch.policy import Ballot, read_answer
+from mibyan.dispatch.steps import ENDINGS, CallCancelled, DeadlinePassed, Outcome, Step, Steps, StepTimeout
 from mibyan.errors import MibyanError
-from mibyan.hooks.decisions import Ask, Block
+from mibyan.hooks.decisions import Ask, Block, Modify
+from mibyan.text import describe_exception, plain_text, replace_surrogates
 
 if TYPE_CHECKING:
-    from mibyan.approvals.broker import Approvals
+    from mibyan.approvals.broker import Approval, Approvals
     from mibyan.dispatch.call import Call
     from mibyan.dispatch.chains import ChainRunner
     from mibyan.dispatch.handlers import HandlerSteps
@@ -34,6 +36,10 @@ class Refused(Exception):  # noqa: N818 - becomes the answer
     def __init__(self, answer: ToolResult) -> None:
         super().__init__(answer.error)
         self.answer = answer
+
+
+class StepFailed(Exception):  # noqa: N818 - becomes the answer
+    """Code around the handler failed; carries what its exception said."""
 
 
 class Pipeline:
@@ -67,26 +73,35 @@ class Pipeline:
             answer = yield from self._answer(call)
         except Refused as refusal:
             answer = refusal.answer
-        except KeyboardInterrupt as interrupt:
-            call.leaving = interrupt
-            answer = answers.cancelled(call, "it was interrupted")
-        except CallCancelled as reason:
-            answer = answers.cancelled(call, str(reason))
-        except DeadlinePassed as passed:
-            answer = answers.timed_out(call, str(passed))
+        except GeneratorExit:  # Nobody drives it any more.
+            raise
         except BaseException as error:
-            # dispatch.C4, the second level: whatever goes wrong around the handler is an answer too.
-            answer = answers.internal(call, error)
-        call.answer = self._handlers.sealed(call, answer)
-        yield from self._observe(call, call.answer)
+            answer = _ended(call, error)
+        self._seal(call, answer)
+        yield from self._observe(call)
         if call.leaving is not None:
             raise call.leaving
         return call.answer
 
+    def given_up(self, call: Call, why: BaseException) -> ToolResult:
+        """Answer a call whose steps can't go on; `observers` come next."""
+        return self._seal(call, _ended(call, why))
+
+    def observers(self, call: Call, answer: ToolResult) -> Steps:
+        """Let the observers see the answer of a call that was given up."""
+        yield from self._observe(call)
+        return answer
+
+    def _seal(self, call: Call, answer: ToolResult) -> ToolResult:
+        call.answer, call.answered = self._handlers.sealed(call, answer), time.monotonic()
+        return call.answer
+
     def _answer(self, call: Call) -> Steps:
+        if call.session.closed:
+            return answers.cancelled(call, "the session is closed")
         yield from self._begin(call)
         entry = self._find(call)
-        if entry.handled_by == "agent" and entry.name not in call.session.handlers:
+        if entry.handled_by == "agent" and call.session.handler_of(entry) is None:
             return answers.agent_level(call)
         self._admit(call, entry)
         entry = yield from self._make_available(call, entry)
@@ -96,18 +111,32 @@ class Pipeline:
         ballot = yield from self._ask_hooks(call)
         if ballot is not None:
             prepared = self._apply(call, plan, ballot, prepared)
+        gates = call.gates
+        if gates is not None:
+            asks = entry.approval is not None or (ballot is not None and bool(ballot.asks))
+            yield from gates.before_approval(entry, prepared.args, asks=asks)
         yield from self._approve(call, entry, ballot, prepared)
+        if gates is not None:
+            yield from gates.before_handler(entry, prepared.args)
         return (yield from self._handlers.run(call, plan, prepared))
+
+    def _import(self, hook: str, *, late: bool = False) -> Steps:
+        """The chain of a hook that plugins implement which aren't imported yet."""
+        label = f"the import of the plugins that implement {hook}"
+        return _value((yield Step(self._hooks.chain, (hook,), label=label, late=late)))
 
     # Before the arguments ----------------------------------------------------------------------------------------
 
     def _begin(self, call: Call) -> Steps:
         """`on_session_start`, before the session's first call."""
-        if call.session.begin():
-            chain = self._hooks.chain("on_session_start")
-            if chain:
-                values = {"session_id": call.session.id, "platform": call.session.platform}
-                yield from self._chains.run_observers(chain, call.note, lambda _: values)
+        if not call.session.begin():
+            return
+        chain = self._hooks.ready("on_session_start")
+        if chain is None:
+            chain = yield from self._import("on_session_start")
+        if chain:
+            values = {"session_id": call.session.id, "platform": call.session.platform}
+            yield from self._chains.run_observers(chain, call.note, lambda _: dict(values))
 
     def _find(self, call: Call) -> ToolEntry:
         entry = find_entry(self._store, call.asked, call.session.tool_names)
@@ -126,12 +155,16 @@ class Pipeline:
 
     def _make_available(self, call: Call, entry: ToolEntry) -> Steps:
         """Import a lazy tool's plugin and probe the tool; the entry that is there then."""
-        if entry.activate is not None:
+        if entry.activate is not None and entry.handled_by != "agent":
             entry = yield from self._activate(call, entry)
         if entry.check_fn is None and not entry.requires:
             return entry
         step = Step(self._availability.verdict, (entry,), owner=entry.owner, label=f"the check of {entry.name}")
-        verdict = _value(call, (yield step))
+        outcome = yield step
+        if isinstance(outcome.error, DeadlinePassed | CallCancelled):
+            # Whoever asks next mustn't wait for a probe that nobody waits for.
+            self._availability.abandon(entry)
+        verdict = _value(outcome)
         if not verdict.available:
             raise Refused(answers.unavailable(call, verdict.reason))
         return entry
@@ -140,7 +173,7 @@ class Pipeline:
         outcome = yield Step(entry.activate, label=f"the import of plugin {entry.owner.id!r}")  # type: ignore[arg-type]
         if isinstance(outcome.error, MibyanError):
             raise Refused(answers.unavailable(call, outcome.error.message))
-        _value(call, outcome)
+        _value(outcome)
         found = self._store.find(entry.name)
         if found is None or found.activate is not None:
             raise Refused(answers.unavailable(call, f"plugin {entry.owner.id!r} no longer provides it"))
@@ -166,21 +199,28 @@ class Pipeline:
             return
         seconds: Any = entry.timeout
         if callable(seconds):
-            step = Step(seconds, (copy_arguments(call.args),), owner=entry.owner, label=f"the timeout of {entry.name}")
-            seconds = _value(call, (yield step))
-        if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < float("inf"):
+            step = Step(seconds, (copy_arguments(call.args),), owner=entry.owner, finish=_seconds,
+                        label=f"the timeout of {entry.name}")  # fmt: skip
+            seconds = _value((yield step))
+        if seconds is not None:
             call.timeout = float(seconds)
-            if call.guarded:
-                call.deadline = time.monotonic() + call.timeout
+            call.deadline = time.monotonic() + call.timeout
+            call.cap()
+            call.guarded = True
 
     # Policy ------------------------------------------------------------------------------------------------------
 
     def _ask_hooks(self, call: Call) -> Steps:
-        chain = self._hooks.chain("pre_tool_call")
+        chain = self._hooks.ready("pre_tool_call")
+        if chain is None:
+            chain = yield from self._import("pre_tool_call")
         if not chain:
             return None
+        if call.gates is not None:
+            yield from call.gates.before_hooks()
         ballot = Ballot(call, self._chains)
-        yield from self._chains.run(chain, call.note, lambda _: self._values(call), ballot.take, ballot.fail)
+        turn = Round(call.note, lambda _: self._values(call), read_answer, ballot.take, ballot.fail)
+        yield from self._chains.run(chain, turn)
         if ballot.blocks:
             who, block = ballot.blocks[0]
             raise Refused(answers.blocked(call, block.message, who))
@@ -206,41 +246,46 @@ class Pipeline:
             return
         context = self._handlers.context(call, entry)
         step = Step(entry.approval, (copy_arguments(prepared.args), context), owner=entry.owner,
-                    label=f"the approval of {entry.name}")  # fmt: skip
+                    label=f"the approval of {entry.name}", finish=_read_approval)  # fmt: skip
         outcome = yield step
-        if outcome.error is not None and not isinstance(
-            outcome.error, KeyboardInterrupt | CallCancelled | DeadlinePassed
-        ):
-            message = f"Blocked: the approval check of {entry.name} failed ({type(outcome.error).__name__})."
+        if outcome.error is not None and not isinstance(outcome.error, ENDINGS):
+            message = f"Blocked: the approval check of {entry.name} failed ({outcome.told})."
             raise Refused(answers.blocked(call, message, entry.owner.id))
-        match _value(call, outcome):
-            case None:
-                return
+        match _value(outcome):
             case Block(message):
                 raise Refused(answers.blocked(call, message, entry.owner.id))
             case Ask() as ask:
                 yield from self._ask(call, ask, prepared)
-            case other:
-                message = f"Blocked: the approval check of {entry.name} answered {type(other).__name__}."
-                raise Refused(answers.blocked(call, message, entry.owner.id))
 
     def _ask(self, call: Call, ask: Ask, prepared: Prepared) -> Steps:
+        """Ask a person; the broker says when silence is a denial, also where its channel never comes back."""
         request = self._approvals.request(call.session.id, call.name, prepared.args, ask)
-        step = Step(self._approvals.decide, (request,), label=f"the approval of {call.name}", counts=False)
-        verdict = _value(call, (yield step))
+        outcome = yield Step(self._approvals.decide, (request,), label=f"the approval of {call.name}", person=True,
+                             limit=self._approvals.patience)  # fmt: skip
+        if isinstance(outcome.error, StepTimeout):
+            verdict: Approval = self._approvals.expire(request)
+        else:
+            if outcome.error is not None:
+                self._approvals.resolve(request.id, "deny")
+            verdict = _value(outcome)
         call.note("approval", request=request.id, granted=verdict.granted, how=verdict.how)
         if not verdict.granted:
             raise Refused(answers.denied(call, verdict.message))
 
     # After the answer --------------------------------------------------------------------------------------------
 
-    def _observe(self, call: Call, answer: ToolResult) -> Steps:
+    def _observe(self, call: Call) -> Steps:
         """dispatch.H1: once for every call, whatever became of it; nothing it does changes the answer."""
+        answer = call.answer
         try:
-            chain = self._hooks.chain("post_tool_call")
-            if chain:
+            chain = self._hooks.ready("post_tool_call")
+            if chain is None:
+                chain = yield from self._import("post_tool_call", late=True)
+            if chain and answer is not None:
                 yield from self._chains.run_observers(chain, call.note, lambda _: self._outcome_values(call, answer))
-        except (KeyboardInterrupt, CallCancelled, DeadlinePassed) as ended:
+        except GeneratorExit:
+            raise
+        except BaseException as ended:
             if call.leaving is None and isinstance(ended, KeyboardInterrupt):
                 call.leaving = ended
 
@@ -260,36 +305,84 @@ class Pipeline:
 
     def transform(self, call: Call, answer: ToolResult) -> Steps:
         """`transform_tool_result`: each implementation may replace the text."""
-        chain = self._hooks.chain("transform_tool_result")
+        chain = self._hooks.ready("transform_tool_result")
+        if chain is None:
+            chain = yield from self._import("transform_tool_result")
         if not chain:
             return answer
         changed = [answer]
 
-        def take(implementation: Implementation, text: Any) -> None:
-            if text is None:
-                return
-            if not isinstance(text, str):
-                msg = f"expected text or None, got {type(text).__name__}"
-                raise TypeError(msg)
+        def take(implementation: Implementation, text: str) -> None:
             changed[0] = replace(changed[0], text=text, content=None)
             call.note("transformed", hook=implementation.label)
 
+        turn = Round(
+            call.note, lambda _: self._outcome_values(call, changed[0]), _read_text, take, self._chains.complain
+        )
         try:
-            yield from self._chains.run(
-                chain, call.note, lambda _: self._outcome_values(call, changed[0]), take, self._chains.complain
-            )
+            yield from self._chains.run(chain, turn)
         except DeadlinePassed as passed:
             call.note("transforms_cut", at=str(passed))
         return changed[0]
 
 
-def _value(call: Call, outcome: Outcome) -> Any:
+def _ended(call: Call, error: BaseException) -> ToolResult:
+    """The answer of a call that something ended."""
+    match error:
+        case KeyboardInterrupt():
+            call.leaving = error
+            return answers.cancelled(call, "it was interrupted")
+        case CallCancelled():
+            return answers.cancelled(call, str(error))
+        case DeadlinePassed():
+            return answers.timed_out(call, str(error))
+        case StepFailed():
+            return answers.internal(call, str(error))
+    # dispatch.C4, the second level: whatever goes wrong around the handler is an answer too.
+    return answers.internal(call, describe_exception(error))
+
+
+def _value(outcome: Outcome) -> Any:
     """The value of a step that isn't a handler.
 
     Raises:
-        BaseException: What the step ended with.
+        BaseException: What ended the call.
+        StepFailed: The step's code raised.
     """
-    del call
-    if outcome.error is not None:
+    if outcome.error is None:
+        return outcome.value
+    if isinstance(outcome.error, ENDINGS):
         raise outcome.error
-    return outcome.value
+    raise StepFailed(str(outcome.told or describe_exception(outcome.error)))
+
+
+def _seconds(answer: Any) -> float | None:
+    """What a tool's own time-out says; `None` for what isn't seconds."""
+    if isinstance(answer, bool) or not isinstance(answer, int | float):
+        return None
+    return float(answer) if 0 < answer < float("inf") else None
+
+
+def _read_approval(answer: Any) -> Any:
+    """What a tool's own approval says.
+
+    Raises:
+        TypeError: It is neither `None` nor a decision.
+    """
+    decision = read_answer(answer)
+    if isinstance(decision, Modify):
+        msg = "expected None, Ask or Block, got Modify"
+        raise TypeError(msg)
+    return decision
+
+
+def _read_text(answer: Any) -> str:
+    """The text of a `transform_tool_result` implementation.
+
+    Raises:
+        TypeError: It isn't text.
+    """
+    if not isinstance(answer, str):
+        msg = f"expected text or None, got {type(answer).__name__}"
+        raise TypeError(msg)
+    return replace_surrogates(plain_text(answer))

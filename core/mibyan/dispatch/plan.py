@@ -59,7 +59,7 @@ def accepted_keywords(function: Callable[..., Any] | None) -> tuple[str, ...] | 
 
     try:
         parameters = list(inspect.signature(function).parameters.values())  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except Exception:  # A handler may say what it likes of itself.
         return ()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None

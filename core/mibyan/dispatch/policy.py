@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.arguments import copy_arguments
-from mibyan.hooks.decisions import Ask, Block, Modify, read_decision
+from mibyan.hooks.decisions import Ask, Block, Modify, PreDecision, read_decision
+from mibyan.text import plain_text
 
 if TYPE_CHECKING:
     from mibyan.dispatch.call import Call
@@ -24,23 +25,21 @@ class Ballot:
     asks: list[tuple[str, Ask]] = field(default_factory=list)
     changes: list[tuple[str, Modify]] = field(default_factory=list)
 
-    def take(self, implementation: Implementation, answer: Any) -> None:
-        """Count an answer.
-
-        Raises:
-            TypeError: It isn't a decision.
-        """
-        match read_decision(answer):
-            case Block() as block:
-                self.blocks.append((_who(implementation), block))
-                self.call.note("hook", hook=implementation.label, decision="block")
-            case Ask() as ask:
-                self.asks.append((_who(implementation), ask))
-                self.call.note("hook", hook=implementation.label, decision="ask")
-            case Modify() as change:
-                copied = Modify(copy_arguments(dict(change.args)), replace=change.replace)
-                self.changes.append((_who(implementation), copied))
-                self.call.note("hook", hook=implementation.label, decision="modify", keys=sorted(change.args))
+    def take(self, implementation: Implementation, decision: PreDecision) -> None:
+        """Count a decision."""
+        who, what = _who(implementation), type(decision).__name__.lower()
+        facts: dict[str, Any] = {}
+        match decision:
+            case Block():
+                self.blocks.append((who, decision))
+            case Ask():
+                self.asks.append((who, decision))
+            case Modify():
+                self.changes.append((who, decision))
+                facts = {"keys": sorted(decision.args)}
+            case None:
+                return
+        self.call.note("hook", hook=implementation.label, decision=what, **facts)
 
     def fail(self, implementation: Implementation, how: str) -> None:
         """An implementation failed: its plugin can't say whether the call may run, so it may not."""
@@ -63,6 +62,22 @@ class Ballot:
                 changed[key] = who
                 args[key] = value
         return args
+
+
+def read_answer(answer: Any) -> PreDecision:
+    """The decision in an implementation's answer, in plain types of our own; what it changes is copied.
+
+    Raises:
+        BaseException: It isn't a decision.
+    """
+    match read_decision(answer):
+        case Block(message):
+            return Block(plain_text(message))
+        case Ask(reason, key):
+            return Ask(plain_text(reason), None if key is None else plain_text(key))
+        case Modify(args, replace):
+            return Modify(copy_arguments(dict(args)), replace=replace is True)
+    return None
 
 
 def _who(implementation: Implementation) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,7 +42,10 @@ class Redactor:
         """The secret values at this moment, the longest first."""
         names = {*self._names(), *more_names}
         found = {value for name in names if len(value := os.environ.get(name, "")) >= SHORTEST}
-        return sorted({*found, *self._values}, key=lambda value: (-len(value), value))
+        found.update(self._values)
+        # In JSON text a secret with quotes or line breaks is spelled otherwise.
+        found.update(json.dumps(value, ensure_ascii=False)[1:-1] for value in tuple(found))
+        return sorted(found, key=lambda value: (-len(value), value))
 
     def redact(self, text: str, more_names: Iterable[str] = ()) -> str:
         """`text` without secrets.
@@ -54,3 +58,14 @@ class Redactor:
             if secret in text:
                 text = text.replace(secret, MARK)
         return _SHAPES.sub(MARK, text) if _HINT.search(text) else text
+
+    def redact_data(self, value: Any, more_names: Iterable[str] = ()) -> Any:
+        """The same for all texts within JSON types."""
+        names = tuple(more_names)
+        if isinstance(value, str):
+            return self.redact(value, names)
+        if isinstance(value, dict):
+            return {key: self.redact_data(item, names) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.redact_data(item, names) for item in value]
+        return value

@@ -6,21 +6,17 @@ import os
 import threading
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mibyan.errors import MibyanError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
+    from mibyan.dispatch.steps import Cancellable
     from mibyan.dispatch.values import Rendered
-
-    class Cancellable(Protocol):
-        """A running call."""
-
-        def cancel(self, why: str) -> None:
-            """End it; its observers still run."""
+    from mibyan.tools.entry import ToolEntry
 
 
 class Session:
@@ -53,6 +49,8 @@ class Session:
         self.interrupts = 0
         #: The unknown toolset names that were complained about in this session.
         self.warned: set[str] = set()
+        #: The names of the tools it may see, and the registry's generation that they belong to.
+        self.kept_scope: tuple[int, frozenset[str]] | None = None
         self._scope: Callable[[], frozenset[str]] | None = None
         self._cwd = cwd
         self._task_cwds: dict[str, Path] = {}
@@ -61,7 +59,7 @@ class Session:
         self._started = False
         self._closed = False
         self._guards: set[Cancellable] = set()
-        self._cache: dict[str, Rendered] = {}
+        self._cache: dict[str, tuple[ToolEntry, Rendered]] = {}
 
     def set_scope(self, scope: Callable[[], frozenset[str]]) -> None:
         """Say what gives the names of its tools (the runtime's part)."""
@@ -131,16 +129,24 @@ class Session:
             first, self._started = not self._started, True
         return first
 
-    def cached(self, key: str) -> Rendered | None:
-        """The kept result of an identical call."""
-        return self._cache.get(key)
+    def cached(self, entry: ToolEntry, key: str) -> Rendered | None:
+        """The kept result of an identical call of the very same tool."""
+        kept = self._cache.get(key)
+        return None if kept is None or kept[0] is not entry else kept[1]
 
-    def cache(self, key: str, rendered: Rendered, most: int) -> None:
+    def cache(self, entry: ToolEntry, key: str, rendered: Rendered, most: int) -> None:
         """Keep a result; the oldest go first."""
         with self._lock:
             while len(self._cache) >= most:
                 del self._cache[next(iter(self._cache))]
-            self._cache[key] = rendered
+            self._cache[key] = (entry, rendered)
+
+    def handler_of(self, entry: ToolEntry) -> Callable[..., Any] | None:
+        """The session's own handler of an agent-level tool, given under its name or one of its aliases."""
+        for name in (entry.name, *entry.aliases):
+            if name in self.handlers:
+                return self.handlers[name]
+        return None
 
     def attend(self, guard: Cancellable) -> None:
         """Let `interrupt` reach this call."""
@@ -170,22 +176,3 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.id!r}>"
-
-
-def read_toolsets(value: Iterable[str] | None, what: str) -> tuple[str, ...] | None:
-    """A list of toolset names as given by a caller.
-
-    Raises:
-        TypeError: A bare string (it would be read letter by letter), or not a list of names.
-    """
-    if value is None:
-        return None
-    if isinstance(value, str):
-        msg = f"{what} takes a list of toolset names, not one text; write [{value!r}]."
-        raise TypeError(msg)
-    names = tuple(value)
-    for name in names:
-        if not isinstance(name, str):
-            msg = f"{what} takes names, not {type(name).__name__}."
-            raise TypeError(msg)
-    return names

@@ -27,7 +27,6 @@ class _Worker:
         self._job: Callable[[], None] | None = job
         self._ready = threading.Semaphore(0)
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self.thread.start()
 
     def give(self, job: Callable[[], None] | None) -> None:
         """Hand over the next job; `None`: end."""
@@ -86,10 +85,13 @@ class ThreadPool:
                 return
             self._started += 1
             self._serial += 1
-            serial = self._serial
-        worker = _Worker(self, job, f"{self._name}-{serial}")
-        with self._lock:
+            worker = _Worker(self, job, f"{self._name}-{self._serial}")
             self._workers.add(worker)
+        try:
+            worker.thread.start()
+        except BaseException:  # The system gives no more threads.
+            self.gone(worker)
+            raise
 
     def rest(self, worker: _Worker) -> bool:
         """Take a worker that is done onto the idle list; false when the pool is closed."""
@@ -111,11 +113,25 @@ class ThreadPool:
         worker._ready.acquire()
         return False
 
+    def drain(self) -> list[Callable[[], None]]:
+        """Take the jobs that still wait for their turn."""
+        with self._lock:
+            jobs = list(self._waiting)
+            self._waiting.clear()
+        return jobs
+
     def gone(self, worker: _Worker) -> None:
         """Forget a worker that ended."""
         with self._lock:
             self._workers.discard(worker)
             self._started -= 1
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this is one of its threads."""
+        here = threading.current_thread()
+        with self._lock:
+            return any(worker.thread is here for worker in self._workers)
 
     @property
     def size(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mibyan.schema.jsontext import JSONProblem, parse_strict, to_data, to_json
-from mibyan.text import replace_surrogates
+from mibyan.text import plain_text, replace_surrogates
 from mibyan.tools.results import ToolResult
 
 _IMAGES = (
@@ -27,24 +27,40 @@ class Rendered:
     #: Whether `text` is JSON that Mibyan wrote.
     is_json: bool = False
     content: tuple[dict[str, Any], ...] | None = None
+    #: The `error` and `error_type` it carries, once looked for.
+    error: tuple[str, str | None] | None = None
 
 
 def render(value: Any) -> Rendered:
-    """The form of any value: text as it is, bytes and images as content parts, the rest as JSON."""
+    """The form of any value: text as it is, bytes and images as content parts, the rest as JSON; it never fails.
+
+    Raises:
+        KeyboardInterrupt: The only thing that leaves, if it comes meanwhile.
+    """
     if type(value) is str:
         return Rendered(replace_surrogates(value))
+    try:
+        rendered = _special(value)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # A value that lies about what it is has a text all the same.
+        rendered = None
+    return Rendered(to_json(value), is_json=True) if rendered is None else rendered
+
+
+def _special(value: Any) -> Rendered | None:
+    """The form of a value that isn't simply JSON."""
     if isinstance(value, str):
-        return Rendered(replace_surrogates(str.__str__(value)))
+        return Rendered(replace_surrogates(plain_text(value)))
     if isinstance(value, ToolResult):
-        return Rendered(value.text, content=value.content)
+        content = None if value.content is None else tuple(_part(item) for item in value.content)
+        return Rendered(replace_surrogates(plain_text(value.text)), content=content)
     if isinstance(value, bytes | bytearray | memoryview):
-        return _parts([binary_part(bytes(value))])
+        return rendered_parts([binary_part(bytes(value))])
     if isinstance(value, dict) and value.get("_multimodal") is True and isinstance(value.get("content"), list | tuple):
-        return _parts([_part(item) for item in value["content"]])
+        return rendered_parts([_part(item) for item in value["content"]])
     image = _image_bytes(value)
-    if image is not None:
-        return _parts([binary_part(image)])
-    return Rendered(to_json(value), is_json=True)
+    return None if image is None else rendered_parts([binary_part(image)])
 
 
 def binary_part(data: bytes) -> dict[str, Any]:
@@ -67,7 +83,8 @@ def _part(item: Any) -> dict[str, Any]:
     return data if isinstance(data, dict) else {"type": "text", "text": to_json(data)}
 
 
-def _parts(parts: list[dict[str, Any]]) -> Rendered:
+def rendered_parts(parts: list[dict[str, Any]]) -> Rendered:
+    """Content parts, with the JSON text that stands for them."""
     return Rendered(to_json({"content": parts}), is_json=True, content=tuple(parts))
 
 

@@ -18,6 +18,7 @@ from mibyan.text import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from inspect import Parameter
 
     from pluggy import HookImpl, PluginManager
 
@@ -146,6 +147,13 @@ class HookTable:
             self._announced = [a for a in self._announced if a.owner is not owner]
             self._changed()
 
+    def ready(self, hook: str) -> HookChain | None:
+        """The implementations of `hook`, in order; `None` when plugins must be imported first, which `chain` does."""
+        chain = self._chains.get(hook)
+        if chain is not None:
+            return chain
+        return None if self._due(hook) else self.chain(hook)
+
     def chain(self, hook: str) -> HookChain:
         """The implementations of `hook`, in order; plugins that announced it are imported first."""
         chain = self._chains.get(hook)
@@ -171,20 +179,26 @@ class HookTable:
             chain = HookChain(
                 tuple(i for i in mine if i.wraps), tuple(i for i in mine if not i.wraps)
             ) if mine else _EMPTY  # fmt: skip
-            if generation == self.generation:
+            # While a plugin's code is being imported, the chain isn't complete: whoever comes next asks again.
+            if generation == self.generation and not any(hook in a.names for a in self._announced):
                 self._chains = {**self._chains, hook: chain}
         return chain
 
-    def _activate(self, hook: str) -> None:
+    def _due(self, hook: str) -> list[_Announcement]:
         with self._lock:
-            due = [a for a in self._announced if hook in a.names]
-            self._announced = [a for a in self._announced if a not in due]
-        for announcement in due:
+            return [a for a in self._announced if hook in a.names]
+
+    def _activate(self, hook: str) -> None:
+        """Import the plugins that announced `hook`; another thread that needs it meanwhile waits for the same import."""
+        for announcement in self._due(hook):
             try:
                 announcement.activate()
             except PluginError:
-                # The loader has put it into the report; the plugin is off like any that can't be imported.
+                # The loader has put it into the report; the plugin is off like any that can't be imported. If it is only
+                # being imported just now, by the code that asks here, it stays announced.
                 continue
+            with self._lock:
+                self._announced = [a for a in self._announced if a is not announcement]
 
     def _changed(self) -> None:
         self._chains = {}
@@ -229,7 +243,7 @@ def _manager() -> PluginManager:
 
     from mibyan.hooks.specs import Specs
 
-    class Manager(pluggy.PluginManager):
+    class Marks(pluggy.PluginManager):
         """Takes functions of a mapping as they are, marked or not."""
 
         def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
@@ -238,7 +252,7 @@ def _manager() -> PluginManager:
                 return marked or ({} if name in plugin.functions else None)
             return super().parse_hookimpl_opts(plugin, name)
 
-    manager = Manager("mibyan")
+    manager = Marks("mibyan")
     manager.add_hookspecs(Specs)
     return manager
 
@@ -267,12 +281,33 @@ def _implementation(owner: HookOwner, hook: str, impl: HookImpl, rank: int, *, o
     tier = _HOST_TIER if owner.kind == "host" else _TIERS.get(owner.source, len(_TIERS))
     known = HOOK_ARGUMENTS[hook]
     parameters = inspect.signature(function).parameters.values()
+    _check_callable(owner, hook, parameters)
     # pluggy leaves out parameters with defaults; here they are given too (dispatch.H4).
     takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
     names = (
         known if takes_all else tuple(p.name for p in parameters if p.name in known and p.kind is not p.VAR_POSITIONAL)
     )
     return Implementation(hook, owner, function, names, wraps, observer, (tier, place * 1_000_000 + rank, 0))
+
+
+def _check_callable(owner: HookOwner, hook: str, parameters: Collection[Parameter]) -> None:
+    """What pluggy doesn't look at: hooks are called by keyword, with nothing but the hook's arguments.
+
+    Raises:
+        PluginError: The implementation can't be called so.
+    """
+    for parameter in parameters:
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            why = f"takes {parameter.name!r} by position only, and hooks are called by keyword"
+        elif (
+            parameter.kind is parameter.KEYWORD_ONLY
+            and parameter.default is parameter.empty
+            and parameter.name not in HOOK_ARGUMENTS[hook]
+        ):
+            why = f"needs {parameter.name!r}, which isn't among the hook's arguments: {', '.join(HOOK_ARGUMENTS[hook])}"
+        else:
+            continue
+        raise PluginError(f"plugin {owner.id!r}: its implementation of {hook} {why}.", plugin_id=owner.id)
 
 
 def _misfit(owner: HookOwner, source: object, error: Exception) -> PluginError:

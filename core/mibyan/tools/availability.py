@@ -8,10 +8,11 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from mibyan.report import Decision, DecisionLog
-from mibyan.text import bounded, describe_exception
+from mibyan.text import bounded, describe_exception, plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -63,6 +64,7 @@ class Availability:
         log: Where decisions go.
         run_async: Runs an awaitable that a check gave; without one such a check is unavailable.
         run_check: Calls a check for its tool, in the context of its owner.
+        clean: Takes secrets out of a text.
     """
 
     #: Checks remembered at most; the oldest go first.
@@ -76,12 +78,14 @@ class Availability:
         log: DecisionLog | None = None,
         run_async: Callable[[Awaitable[Any]], Any] | None = None,
         run_check: Callable[[ToolEntry], Any] | None = None,
+        clean: Callable[[str], str] = str,
     ) -> None:
         self.ttl = ttl
         self.grace = grace
         self._decisions = DecisionLog() if log is None else log
         self._run_async = run_async
         self._run_check = run_check
+        self._clean = clean
         self._lock = threading.Lock()
         self._kept: dict[int, tuple[Any, _Kept]] = {}
         self._flights: dict[int, _Flight] = {}
@@ -118,6 +122,12 @@ class Availability:
         with self._lock:
             self._kept.clear()
 
+    def abandon(self, entry: ToolEntry) -> None:
+        """Nobody waits for this tool's probe any more: who asks next probes anew."""
+        if entry.check_fn is not None:
+            with self._lock:
+                self._flights.pop(_identity(entry.check_fn), None)
+
     def _judge(self, entry: ToolEntry, check: CheckFn, key: int) -> Verdict:
         ttl = self.ttl if entry.check_ttl is None else entry.check_ttl
         grace = self.grace if entry.check_grace is None else entry.check_grace
@@ -132,13 +142,13 @@ class Availability:
             elif flight.thread == threading.get_ident():
                 return flight.verdict
         if flight is not None:
-            flight.done.wait()
-            return flight.verdict
+            return flight.verdict if flight.done.wait(PATIENCE) else _HANGS
         try:
             mine.verdict = self._settle(entry, check, key, grace, self._probe(entry, check))
         finally:
             with self._lock:
-                self._flights.pop(key, None)
+                if self._flights.get(key) is mine:
+                    del self._flights[key]
             mine.done.set()
         return mine.verdict
 
@@ -151,23 +161,25 @@ class Availability:
             if not verdict.available and passed is not None and now - passed < grace:
                 # Not kept: the next pass probes again.
                 self._warn(entry, f"Check of tool {entry.name!r} failed within its grace of {grace:g} s "
-                                  f"({verdict.reason}); the tool stays.")  # fmt: skip
+                                  f"({verdict.reason}); the tool stays.", once="grace")  # fmt: skip
                 return AVAILABLE
+            if verdict.available:
+                self._told.pop((entry.name, "grace"), None)
             self._remember(key, check, _Kept(verdict, now, passed))
         return verdict
 
     def _probe(self, entry: ToolEntry, check: CheckFn) -> Verdict:
         try:
             answer = check() if self._run_check is None else self._run_check(entry)
-            if hasattr(answer, "__await__"):
+            if hasattr(type(answer), "__await__"):
                 answer = self._await(answer)
             if isinstance(answer, str):
-                return Verdict(available=False, reason=bounded(answer, 500)) if answer else _SAYS_NO
+                return Verdict(available=False, reason=bounded(plain_text(answer), 500)) if answer else _SAYS_NO
             return AVAILABLE if answer else _SAYS_NO
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            reason = f"its check raised {bounded(describe_exception(error), 500)}"
+            reason = f"its check raised {bounded(self._clean(describe_exception(error)), 500)}"
             self._warn(entry, f"Tool {entry.name!r} is unavailable: {reason}.")
             return Verdict(available=False, reason=reason)
 
@@ -192,9 +204,9 @@ class Availability:
             del self._kept[next(iter(self._kept))]
         self._kept[key] = (_reference(check), kept)
 
-    def _warn(self, entry: ToolEntry, text: str) -> None:
-        """Say it once for a tool."""
-        told = (entry.name, text)
+    def _warn(self, entry: ToolEntry, text: str, once: str | None = None) -> None:
+        """Say it once for a tool: this text, or whatever is said under `once`."""
+        told = (entry.name, once or text)
         if told in self._told:
             return
         if len(self._told) >= self.LIMIT:
@@ -206,26 +218,35 @@ class Availability:
         )
 
 
+#: Seconds for which a pass waits for a probe that another one began.
+PATIENCE = 30.0
+
 _SAYS_NO = Verdict(available=False, reason="its check says no")
+_HANGS = Verdict(available=False, reason=f"its check hasn't answered for {PATIENCE:g} s")
 
 
 def _identity(check: Any) -> int:
     """What makes two checks one: the object, or for a bound method its function and its object."""
-    function = getattr(check, "__func__", None)
-    return id(check) if function is None else hash((id(function), id(getattr(check, "__self__", None))))
+    if type(check) is MethodType:
+        return hash((id(check.__func__), id(check.__self__)))
+    return id(check)
+
+
+def _target(check: Any) -> Any:
+    """The object that a check lives with; the check itself is asked nothing."""
+    return check.__self__ if type(check) is MethodType else check
 
 
 def _reference(check: Any) -> Any:
     """A weak reference where one can be had (closures must not be kept alive by a cache)."""
-    target = getattr(check, "__self__", check) if hasattr(check, "__func__") else check
     try:
-        return weakref.ref(target)
+        return weakref.ref(_target(check))
     except TypeError:
-        return target
+        return _target(check)
 
 
 def _same(target: Any, check: Any) -> bool:
-    return target is (getattr(check, "__self__", check) if hasattr(check, "__func__") else check)
+    return target is _target(check)
 
 
 def missing_requirements(requires: Requirements) -> str | None:

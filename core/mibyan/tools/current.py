@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mibyan.tools.owner import Owner
+    from mibyan.tools.registry import ToolRegistry
     from mibyan.tools.store import RegistryStore
 
 
@@ -28,6 +29,8 @@ class Current:
     collect: Callable[[Any], None] | None = None
     #: While a plugin's module is being imported: keeps what it asked of the facade, to replay it in further runtimes.
     record: Callable[[str, tuple[Any, ...], dict[str, Any]], None] | None = None
+    #: While a plugin is loading: its own registry, which the facade's is then.
+    registry: ToolRegistry | None = None
 
 
 #: `None`: no plugin runs here.

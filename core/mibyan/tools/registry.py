@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Literal
 
-from mibyan.errors import MibyanError, ToolOverrideError, ToolOwnershipError
+from mibyan.errors import MibyanError, ToolOwnershipError
 from mibyan.report import Decision
-from mibyan.tools.namespace import Verdict
 from mibyan.tools.owner import Owner
 from mibyan.tools.registration import build_entry, check_name
 from mibyan.tools.store import RegistryStore
+from mibyan.tools.verdicts import tell, whose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from mibyan.tools.availability import Verdict as Availability
     from mibyan.tools.entry import CheckFn, Handler, Timeout, ToolEntry
     from mibyan.tools.function import ToolFunction
     from mibyan.tools.store import RegistrySnapshot
@@ -156,7 +157,7 @@ class ToolRegistry:
 
     def _register_entry(self, entry: ToolEntry, *, override: bool) -> ToolEntry | None:
         verdict, before = self._store.register(entry, override=override)
-        return entry if _tell(self._store, verdict, entry, before) else None
+        return entry if tell(self._store, verdict, entry, before) else None
 
     def deregister(self, name: str) -> bool:
         """Take a tool away; what it had displaced comes back.
@@ -172,7 +173,7 @@ class ToolRegistry:
             return True
         if entry is None:
             return False
-        msg = f"The tool {name!r} belongs to {_whose(entry.owner)}, not to {_whose(self._owner)}."
+        msg = f"The tool {name!r} belongs to {whose(entry.owner)}, not to {whose(self._owner)}."
         log.error("Tool removal REFUSED: %s", msg)
         raise ToolOwnershipError(
             msg, plugin_id=self._owner.plugin_id, hint="Only its owner and the host may remove it."
@@ -208,7 +209,7 @@ class ToolRegistry:
             ToolOwnershipError: A plugin called it: the operator's policy isn't a plugin's to set.
         """
         if not self._owner.is_host:
-            msg = f"{_whose(self._owner)} may not set an override policy (for {owner!r})."
+            msg = f"{whose(self._owner)} may not set an override policy (for {owner!r})."
             log.error("Override policy REFUSED: %s", msg)
             raise ToolOwnershipError(
                 msg, plugin_id=self._owner.plugin_id,
@@ -257,28 +258,27 @@ class ToolRegistry:
 
     def is_toolset_available(self, toolset: str) -> bool:
         """Whether at least one tool of the toolset is available; false for an unknown one; never raises."""
+        snapshot = self._store.snapshot
         if not isinstance(toolset, str):
             return False
-        found = (self._store.find(name) for name in self._members(toolset))
-        return any(self._probe(entry)[0] for entry in found if entry is not None)
-
-    def _members(self, toolset: str) -> tuple[str, ...]:
-        """The tools of a toolset; in a runtime every name that toolset lists take is understood."""
-        if self._store.members is not None:
-            return self._store.members(toolset)
-        snapshot = self._store.snapshot
-        return snapshot.toolsets.get(snapshot.toolset_aliases.get(toolset, toolset), ())
+        toolset = snapshot.toolset_aliases.get(toolset, toolset)
+        verdicts = self._verdicts(snapshot.entries[name] for name in snapshot.toolsets.get(toolset, ()))
+        return any(verdict.available for verdict in verdicts.values())
 
     def check_toolset_requirements(self) -> dict[str, bool]:
-        """Whether each toolset is available."""
-        return {toolset: self.is_toolset_available(toolset) for toolset in self._store.snapshot.toolsets}
+        """Whether each toolset is available: one pass over all tools."""
+        snapshot = self._store.snapshot
+        verdicts = self._verdicts(snapshot.entries.values())
+        return {
+            toolset: any(verdicts[name].available for name in names) for toolset, names in snapshot.toolsets.items()
+        }
 
     def get_available_toolsets(self) -> dict[str, dict[str, Any]]:
         """`{toolset: {"available": bool, "tools": [...], "requirements": [...]}}`, for people."""
-        snapshot = self._store.snapshot
+        snapshot, available = self._store.snapshot, self.check_toolset_requirements()
         return {
             toolset: {
-                "available": self.is_toolset_available(toolset),
+                "available": available.get(toolset, False),
                 "tools": list(names),
                 "requirements": sorted({env for name in names for env in snapshot.entries[name].requires_env}),
             }
@@ -288,15 +288,15 @@ class ToolRegistry:
     def check_tool_availability(self) -> tuple[list[str], list[dict[str, Any]]]:
         """The available toolsets, and for the others `{"name", "env_vars", "tools", "reasons"}`."""
         snapshot = self._store.snapshot
+        verdicts = self._verdicts(snapshot.entries.values())
         available: list[str] = []
         unavailable: list[dict[str, Any]] = []
         for toolset, names in snapshot.toolsets.items():
-            verdicts = {name: self._probe(snapshot.entries[name]) for name in names}
-            if any(ok for ok, _ in verdicts.values()):
+            if any(verdicts[name].available for name in names):
                 available.append(toolset)
                 continue
             env = sorted({env for name in names for env in snapshot.entries[name].requires_env})
-            reasons = {name: reason for name, (_, reason) in verdicts.items()}
+            reasons = {name: verdicts[name].reason for name in names}
             unavailable.append({"name": toolset, "env_vars": env, "tools": list(names), "reasons": reasons})
         return available, unavailable
 
@@ -320,13 +320,13 @@ class ToolRegistry:
             raise _no_runtime("dispatch")
         return self._store.dispatcher(name, args, context)
 
-    def _probe(self, entry: ToolEntry) -> tuple[bool, str | None]:
+    def _verdicts(self, entries: Iterable[ToolEntry]) -> Mapping[str, Availability]:
+        """One pass: each distinct check is probed at most once (registry.V2)."""
         if self._store.prober is not None:
-            return self._store.prober(entry)
-        from mibyan.tools.availability import Availability
+            return self._store.prober(entries)
+        from mibyan.tools import availability
 
-        verdict = Availability(log=self._store.log).verdicts([entry])[entry.name]
-        return verdict.available, verdict.reason
+        return availability.Availability(log=self._store.log).verdicts(entries)
 
     def __repr__(self) -> str:
         return f"<ToolRegistry of {self._owner!r}: {len(self._store.snapshot.entries)} tools>"
@@ -351,82 +351,11 @@ def _is_coroutine(handler: Any) -> bool:
     return bool(getattr(code, "co_flags", 0) & 0x80)
 
 
-def _whose(owner: Owner) -> str:
-    match owner.kind:
-        case "host":
-            return "the host"
-        case "unattributed":
-            return "code that can't be attributed to a plugin"
-    return f"plugin {owner.id!r}"
-
-
 def _no_runtime(what: str) -> MibyanError:
     return MibyanError(
         f"{what} needs a runtime: this registry was made by hand.",
         hint="Use Runtime().registry, or mibyan.registry for the default runtime.",
     )
-
-
-def _tell(store: RegistryStore, verdict: Verdict, entry: ToolEntry, before: ToolEntry | None) -> bool:
-    """Log the verdict once and put it into the report; whether the registration took effect."""
-    if verdict is Verdict.TAKEN:
-        return True
-    if verdict is Verdict.REPLACED:
-        log.debug("Tool replaced: %r (toolset %r) by its owner", entry.name, entry.toolset)
-        return True
-    if verdict is Verdict.RESERVED:
-        reason = (f"Tool registration REJECTED: {entry.name!r} (toolset {entry.toolset!r}) is a reserved name: "
-                  "only the runtime itself may hold it.")  # fmt: skip
-        return _reject(store, entry, reason, "Give the tool another name.")
-    if before is None:
-        before = entry
-    if verdict is Verdict.OVERRIDDEN:
-        reason = (f"Tool override: {entry.name!r} (toolset {entry.toolset!r}, {_whose(entry.owner)}) displaces the tool "
-                  f"from toolset {before.toolset!r} ({_whose(before.owner)}).")  # fmt: skip
-        log.info("%s", reason)
-        store.decide(Decision("overridden", f"tool:{entry.name}", reason, entry.plugin_id, entry.origin,
-                              fix=_undo_override(entry)))  # fmt: skip
-        return True
-    if verdict is Verdict.LAST_WINS:
-        reason = (f"Tool {entry.name!r} of toolset {entry.toolset!r} ({_whose(entry.owner)}) replaces the one of toolset "
-                  f"{before.toolset!r} ({_whose(before.owner)}): namespace.collisions is last_wins.")  # fmt: skip
-        log.warning("%s", reason)
-        store.decide(Decision("replaced", f"tool:{entry.name}", reason, entry.plugin_id, entry.origin,
-                              fix="namespace: {collisions: reject}", problem=True))  # fmt: skip
-        return True
-    reason = (f"Tool registration REJECTED: {entry.name!r} (toolset {entry.toolset!r}) would shadow existing tool from "
-              f"toolset {before.toolset!r} ({_whose(before.owner)})")  # fmt: skip
-    if verdict is Verdict.REFUSED:
-        _refuse(store, entry, reason)
-    return _reject(store, entry, reason, "Rename one of the two, or register it with override=True.")
-
-
-def _reject(store: RegistryStore, entry: ToolEntry, reason: str, fix: str) -> bool:
-    log.error("%s", reason)
-    store.decide(
-        Decision("rejected", f"tool:{entry.name}", reason, entry.plugin_id, entry.origin, fix=fix, problem=True)
-    )
-    return False
-
-
-def _refuse(store: RegistryStore, entry: ToolEntry, reason: str) -> None:
-    log.error("%s: override=True, but the operator hasn't allowed it", reason)
-    source = "\n      source: project" if entry.owner.source == "project" else ""
-    yaml = f"plugins:\n  entries:\n    {entry.owner.id}:\n      allow_tool_override: true{source}"
-    if entry.owner.kind != "plugin":
-        yaml = "Only a plugin or the host can override a tool."
-    store.decide(
-        Decision("rejected", f"tool:{entry.name}", reason, entry.plugin_id, entry.origin, fix=yaml, problem=True)
-    )
-    hint = f"The operator can allow it in config.yaml:\n{yaml}" if entry.owner.kind == "plugin" else yaml
-    raise ToolOverrideError(f"{reason}: override=True needs the operator's opt-in.", plugin_id=entry.plugin_id,
-                            origin=entry.origin, hint=hint)  # fmt: skip
-
-
-def _undo_override(entry: ToolEntry) -> str | None:
-    if entry.plugin_id is None:
-        return None
-    return f"plugins.entries.{entry.plugin_id}.allow_tool_override: false"
 
 
 __all__ = ["ToolRegistry", "check_name"]

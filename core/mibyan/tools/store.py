@@ -16,8 +16,9 @@ from mibyan.report import Decision, DecisionLog
 from mibyan.tools.namespace import Act, Holding, Policy, Verdict, perform, replay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from mibyan.tools.availability import Verdict as Availability
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.owner import Owner
 
@@ -82,8 +83,8 @@ class RegistryStore:
         #: Set by the runtime: `dispatch(name, args, context) -> str` and `definitions(names, quiet) -> list[dict]`.
         self.dispatcher: Callable[[str, Any, dict[str, Any]], str] | None = None
         self.definer: Callable[[Any, bool], list[dict[str, Any]]] | None = None
-        #: Set by the runtime: whether one entry is available, and why not.
-        self.prober: Callable[[ToolEntry], tuple[bool, str | None]] | None = None
+        #: Set by the runtime: one pass over entries, with the verdict of each by name.
+        self.prober: Callable[[Iterable[ToolEntry]], Mapping[str, Availability]] | None = None
         #: Set by the runtime: the names of the tools that a toolset's name stands for.
         self.members: Callable[[str], tuple[str, ...]] | None = None
         #: The runtime's parts; `None` for a registry made by hand. The facade finds the runtime of a plugin through it.
@@ -173,6 +174,9 @@ class RegistryStore:
             holding = self.candidates(name)
             mine = [entry for entry in holding.stack if owner.is_host or entry.owner is owner]
             if not mine:
+                if any(act.owner is owner for act, _ in holding.losers):
+                    # It gives up a claim that was rejected: the name doesn't come to it later.
+                    self._perform(name, Act(owner, None), grow=False)
                 return False
             gone = holding.stack[-1] if owner.is_host else mine[-1]
             self._perform(name, Act(owner, None))
@@ -250,9 +254,9 @@ class RegistryStore:
         history = self._history(name)
         holding = replay(name, history, self.policy)
         verdict = perform(name, holding, act, self.policy)
-        if verdict not in (Verdict.REFUSED, Verdict.RESERVED):
+        if verdict is not Verdict.RESERVED:
+            # A refused override is kept too: once the holder is gone it is a registration of a free name.
             self._acts[name] = _compact([*history, act])[-_HISTORY:]
-        if verdict.accepted or verdict is Verdict.REJECTED:
             self._settle(name, grow=grow and verdict.accepted)
         return verdict
 

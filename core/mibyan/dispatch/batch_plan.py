@@ -1,0 +1,144 @@
+"""`BatchPlan`: what of several calls runs together, what waits for what, and what asks (dispatch.P1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mibyan.text import one_line
+
+if TYPE_CHECKING:
+    from mibyan.dispatch.batch_plan_order import Wait
+    from mibyan.dispatch.resources_needs import Kind
+
+_WHY = {"free": "free", "barrier": "alone", "named": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """One call of a plan."""
+
+    #: Its position among the calls, from 0.
+    index: int
+    id: str | None
+    #: The tool's own name where it is known, else the name that was asked for.
+    name: str
+    #: `free`: beside all but barriers; `named`: beside those that touch other things; `barrier`: alone. `None`: it
+    #: is refused before it would run.
+    kind: Kind | None
+    #: Why it is a barrier, or why it is refused.
+    why: str = ""
+    #: Whether it does more than read.
+    effects: bool = False
+    #: What it reads and writes: absolute paths, without symbolic links.
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    #: The earlier calls that it waits for.
+    waits: tuple[Wait, ...] = ()
+    #: What a person would be asked; `None`: its tool doesn't ask.
+    asks: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON object with every field."""
+        waits = [{"on": wait.on, "why": wait.why, "what": wait.what} for wait in self.waits]
+        return {
+            "index": self.index, "id": self.id, "name": self.name, "kind": self.kind, "why": self.why,
+            "effects": self.effects, "reads": list(self.reads), "writes": list(self.writes), "waits": waits,
+            "asks": self.asks,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """The plan of several calls, made without running one.
+
+    What `pre_tool_call` hooks will say isn't known: `call_many` plans with the arguments that they leave.
+    """
+
+    calls: tuple[PlannedCall, ...]
+    #: Calls that run at once, at most.
+    max_workers: int
+    #: The `pre_tool_call` implementations that will be asked, as people find them.
+    hooks: tuple[str, ...] = ()
+    #: The session's working directory, from which paths are shown.
+    cwd: str = ""
+
+    @cached_property
+    def waves(self) -> tuple[tuple[int, ...], ...]:
+        """The positions of the calls in the order of their start, if all took equally long; refused ones left out."""
+        level: dict[int, int] = {}
+        for call in self.calls:
+            if call.kind is not None:
+                level[call.index] = 1 + max((level[wait.on] for wait in call.waits), default=-1)
+        waves: list[list[int]] = [[] for _ in range(1 + max(level.values(), default=-1))]
+        for index, at in level.items():
+            waves[at].append(index)
+        return tuple(tuple(wave) for wave in waves)
+
+    def explain(self) -> str:
+        """The plan in words, for people: several lines, without a line break at the end."""
+        lines = [self._summary()]
+        for number, wave in enumerate(self.waves, 1):
+            lines.append(f"{number}. {'together' if len(wave) > 1 else 'alone'}:")
+            lines += [line for index in wave for line in self._told(self.calls[index])]
+        refused = [call for call in self.calls if call.kind is None]
+        if refused:
+            lines += ["Answered without running:", *(f"   {self._name(call)}: {call.why}" for call in refused)]
+        return "\n".join([*lines, *self._asking()])
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON object: `calls`, `waves`, `max_workers`, `hooks`."""
+        return {
+            "calls": [call.to_dict() for call in self.calls], "waves": [list(wave) for wave in self.waves],
+            "max_workers": self.max_workers, "hooks": list(self.hooks),
+        }  # fmt: skip
+
+    # In words ----------------------------------------------------------------------------------------------------
+
+    def _summary(self) -> str:
+        count, waves = len(self.calls), len(self.waves)
+        return (
+            f"{count} call{'' if count == 1 else 's'} in {waves} step{'' if waves == 1 else 's'}, "
+            f"at most {self.max_workers} at once:"
+        )
+
+    def _told(self, call: PlannedCall) -> list[str]:
+        touches = [f"{verb} {self._paths(paths)}" for verb, paths in (("reads", call.reads), ("writes", call.writes))
+                   if paths]  # fmt: skip
+        kind = {"free": "touches nothing that others write", "barrier": f"beside no other: {call.why}"}.get(
+            str(call.kind)
+        )
+        lines = [f"   {self._name(call)}: {'; '.join(touches) or kind or 'touches nothing'}"]
+        lines += [
+            f"      waits for {self._name(self.calls[wait.on])}: {self._reason(call, wait)}" for wait in call.waits
+        ]
+        return lines
+
+    def _reason(self, call: PlannedCall, wait: Wait) -> str:
+        if wait.why == "same":
+            return f"both touch {self._shown(wait.what)}"
+        if wait.why == "barrier":
+            return "it runs beside no other" if wait.of == wait.on else f"{self._name(call)} runs beside no other"
+        return f"where the paths of {self._name(self.calls[wait.of])} lead isn't known before"
+
+    def _asking(self) -> list[str]:
+        asking = [call for call in self.calls if call.asks is not None]
+        lines = [f"   {self._name(call)}: {call.asks}" for call in asking]
+        if lines:
+            lines.insert(0, "Asks, before any call with effects starts:")
+        if self.hooks:
+            lines.append(f"Hooks may block, ask or change arguments: {', '.join(self.hooks)}.")
+        return lines
+
+    def _name(self, call: PlannedCall) -> str:
+        shown = f" ({one_line(call.id, 60)})" if call.id else ""
+        return f"{call.index + 1} {one_line(call.name, 80)}{shown}"
+
+    def _paths(self, paths: tuple[str, ...]) -> str:
+        more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
+        return ", ".join(self._shown(path) for path in paths[:5]) + more
+
+    def _shown(self, path: str) -> str:
+        short = path.removeprefix(f"{self.cwd}/") if self.cwd else path
+        return one_line("." if path == self.cwd else short, 200)
