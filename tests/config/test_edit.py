@@ -432,3 +432,17 @@ def test_any_edit_of_any_file(data, value, drawn, tmp_path_factory):
     assert json.dumps(parse_document(after, "f").data) == json.dumps(expected)
     if kind == "add":
         assert after.count("# c") == text.count("# c")
+
+
+@given(
+    text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+    | st.sampled_from(["gpt: large", "a:b", "x:", "- x", "# no", "yes", "~", "1.0", "{}"])
+)
+def test_any_text_is_kept_as_it_is(text, tmp_path_factory):
+    """Whatever text is set is read back the same: it is quoted where YAML would take it for something else."""
+    path = tmp_path_factory.mktemp("edit") / "config.yaml"
+    path.write_text("# mine\nagent:\n  max_turns: 3\n")
+    key = ["toolsets", "custom", "mine", "description"]
+    set_value(path, key, text)
+    assert get(path, key) == text
+    assert path.read_text(encoding="utf-8").startswith("# mine\nagent:\n  max_turns: 3\n")

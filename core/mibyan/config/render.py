@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: Text that is plain in every context and to every reader.
-_PLAIN = re.compile(r"[A-Za-z_./~][\w./@+*?^$%=~:-]*( [\w./@+*?^$%=~-]+)*", re.ASCII)
+_PLAIN = re.compile(r"(?!.*:(?: |$))[A-Za-z_./~][\w./@+*?^$%=~:-]*( [\w./@+*?^$%=~-]+)*", re.ASCII)
 #: What single quotes can't hold: control characters, line ends of every kind, a byte order mark.
 _NEEDS_ESCAPES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
