@@ -81,9 +81,9 @@ def imports(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """The whole suite on the oldest interpreter found, its unit part on the others."""
+    """The whole suite on the oldest interpreter found; on the others its unit part, with fewer random examples."""
     install(session, "test")
-    part = [] if session.python == PYTHONS[0] else ["-m", "not system"]
+    part = [] if session.python == PYTHONS[0] else ["-m", "not system", "--hypothesis-profile=quick"]
     session.run("pytest", "-n", "auto", *part, *session.posargs)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # A shared machine can stall any example; a wrong result is a fault, a slow one is a benchmark's business.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("house"), max_examples=20)
 settings.load_profile("house")
 
 #: Seconds that a test's threads have to end after it.
