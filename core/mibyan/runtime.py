@@ -153,13 +153,9 @@ class Runtime:
     # Which tools may the model see? ------------------------------------------------------------------------------
 
     def definitions(
-        self,
-        enabled_toolsets: Iterable[str] | None = None,
-        disabled_toolsets: Iterable[str] | None = None,
-        *,
-        session: Session | str | None = None,
-        format: str = "openai",  # noqa: A002 - the published name
-    ) -> list[dict[str, Any]]:
+        self, enabled_toolsets: Iterable[str] | None = None, disabled_toolsets: Iterable[str] | None = None, *,
+        session: Session | str | None = None, format: str = "openai",  # noqa: A002 - the published name
+    ) -> list[dict[str, Any]]:  # fmt: skip
         """The definitions of the tools that may be shown now, sorted by name.
 
         Args:
@@ -187,16 +183,9 @@ class Runtime:
     # Run this call -----------------------------------------------------------------------------------------------
 
     def call(
-        self,
-        name: str,
-        args: Any = None,
-        *,
-        session: Session | str | None = None,
-        task_id: str | None = None,
-        tool_call_id: str | None = None,
-        user_task: str | None = None,
-        timeout: float | None = None,
-    ) -> str:
+        self, name: str, args: Any = None, *, session: Session | str | None = None, task_id: str | None = None,
+        tool_call_id: str | None = None, user_task: str | None = None, timeout: float | None = None,
+    ) -> str:  # fmt: skip
         """Run a tool call; the text that the model gets.
 
         Args:
@@ -226,16 +215,10 @@ class Runtime:
         return self._parts.dispatcher.inline(self._structured(call, session, task_id, user_task, timeout))
 
     async def acall(
-        self,
-        name: str,
-        args: Any = None,
-        *,
-        session: Session | str | None = None,
-        task_id: str | None = None,
-        tool_call_id: str | None = None,
-        user_task: str | None = None,
+        self, name: str, args: Any = None, *, session: Session | str | None = None, task_id: str | None = None,
+        tool_call_id: str | None = None, user_task: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - a call's own time-out, not the waiter's
-    ) -> str:
+    ) -> str:  # fmt: skip
         """Like `call`, without holding the running loop.
 
         An async handler runs on this loop, a sync one on the runtime's threads; both end at the deadline.
@@ -290,68 +273,58 @@ class Runtime:
         own = self._parts.sessions.find(session)
         return Call(read_name(name), args, own, tool_call_id, task_id, user_task, read_seconds(timeout))
 
-    # Run these calls ---------------------------------------------------------------------------------------------
-
     def plan(
         self, calls: Iterable[ToolCall], *, session: Session | str | None = None, max_workers: int | None = None,
         task_id: str | None = None,
     ) -> BatchPlan:  # fmt: skip
-        """What `call_many` would do with these calls, as far as no hook has a say; `explain()` puts it into words."""
+        """What `call_many` would do, as far as no hook has a say; `explain()` puts it into words. Nothing runs."""
         from mibyan.dispatch.batch_plan_preview import preview
-        from mibyan.dispatch.many_arguments import read_workers
 
-        workers = read_workers(max_workers, self.config.dispatch.max_workers)
-        return preview(self._parts.dispatcher, self._several(calls, session, task_id), workers)
+        return preview(self._parts.dispatcher, *self._several(calls, session, task_id, None, max_workers))
 
     def call_many(
         self, calls: Iterable[ToolCall], *, session: Session | str | None = None, max_workers: int | None = None,
         timeout: float | None = None, task_id: str | None = None, user_task: str | None = None,
     ) -> list[ToolResult]:  # fmt: skip
-        """Run several calls: those that can't conflict at the same time, the rest one after the other.
-
-        The outcome is that of the calls in their order; see `plan`. Other arguments are those of `call`.
+        """Run calls that can't conflict at the same time, the others in their order; one result for each, in call order.
 
         Args:
-            calls: The calls; their ids may be missing, or the same.
-            max_workers: Calls that run at once, at most; `dispatch.max_workers` if left out.
-            timeout: Seconds after which the calls that are left get results of status `timeout`.
-
-        Returns:
-            One result for each call, in their order.
+            calls: The calls; their ids may be missing or the same.
+            session: The conversation, as for `call`.
+            max_workers: Calls at once at most; `dispatch.max_workers` if left out.
+            timeout: Seconds after which the calls that are left get the status `timeout`.
+            task_id: The task within the conversation.
+            user_task: What the user asked for.
 
         Raises:
             TypeError: An argument has the wrong type.
             KeyboardInterrupt: It came meanwhile; its `results` has the result of each call.
         """
         from mibyan.dispatch.many import call_many
-        from mibyan.dispatch.many_arguments import read_workers
 
-        workers = read_workers(max_workers, self.config.dispatch.max_workers)
-        several = self._several(calls, session, task_id, user_task)
+        several, workers = self._several(calls, session, task_id, user_task, max_workers)
         return call_many(self._parts.dispatcher, several, workers, read_seconds(timeout))
 
     async def acall_many(
         self, calls: Iterable[ToolCall], *, session: Session | str | None = None, max_workers: int | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109 - the batch's own time-out, not the waiter's
-        task_id: str | None = None, user_task: str | None = None,
+        timeout: float | None = None, task_id: str | None = None, user_task: str | None = None,  # noqa: ASYNC109 - likewise
     ) -> list[ToolResult]:  # fmt: skip
         """Like `call_many`, without holding the running loop; async handlers run on it."""
-        from mibyan.dispatch.many_arguments import read_workers
         from mibyan.dispatch.many_async import acall_many
 
         await self._load()
-        workers = read_workers(max_workers, self.config.dispatch.max_workers)
-        several = self._several(calls, session, task_id, user_task)
+        several, workers = self._several(calls, session, task_id, user_task, max_workers)
         return await acall_many(self._parts.dispatcher, several, workers, read_seconds(timeout))
 
     def _several(
-        self, calls: Iterable[ToolCall], session: Session | str | None, task_id: str | None,
-        user_task: str | None = None,
-    ) -> list[Call]:  # fmt: skip
-        from mibyan.dispatch.many_arguments import read_calls
+        self, calls: Iterable[ToolCall], session: Session | str | None, task_id: str | None, user_task: str | None,
+        max_workers: int | None,
+    ) -> tuple[list[Call], int]:  # fmt: skip
+        from mibyan.dispatch.many_arguments import read_calls, read_workers
 
         own = self._parts.sessions.find(session)
-        return [self._structured(call, own, task_id, user_task, None) for call in read_calls(calls)]
+        several = [self._structured(call, own, task_id, user_task, None) for call in read_calls(calls)]
+        return several, read_workers(max_workers, self.config.dispatch.max_workers)
 
     # Sessions ----------------------------------------------------------------------------------------------------
 

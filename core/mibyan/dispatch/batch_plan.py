@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from mibyan.dispatch.batch_plan_order import Wait
     from mibyan.dispatch.resources_needs import Kind
 
-_WHY = {"free": "free", "barrier": "alone", "named": ""}
-
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
@@ -110,16 +108,33 @@ class BatchPlan:
             str(call.kind)
         )
         lines = [f"   {self._name(call)}: {'; '.join(touches) or kind or 'touches nothing'}"]
-        lines += [
-            f"      waits for {self._name(self.calls[wait.on])}: {self._reason(call, wait)}" for wait in call.waits
-        ]
+        for reason, on in self._reasons(call).items():
+            lines.append(f"      waits for {', '.join(self._name(self.calls[index]) for index in on)}: {reason}")
         return lines
 
-    def _reason(self, call: PlannedCall, wait: Wait) -> str:
+    def _reasons(self, call: PlannedCall) -> dict[str, list[int]]:
+        """Why a call waits, with those it waits for; without those that one of them waits for anyway."""
+        implied = {index for wait in call.waits for index in self._before[wait.on]}
+        reasons: dict[str, list[int]] = {}
+        for wait in call.waits:
+            if wait.on not in implied:
+                reasons.setdefault(self._reason(wait), []).append(wait.on)
+        return reasons
+
+    @cached_property
+    def _before(self) -> list[set[int]]:
+        """For each call, all that end before it begins."""
+        before: list[set[int]] = []
+        for call in self.calls:
+            direct = {wait.on for wait in call.waits}
+            before.append(direct.union(*(before[index] for index in direct)))
+        return before
+
+    def _reason(self, wait: Wait) -> str:
         if wait.why == "same":
             return f"both touch {self._shown(wait.what)}"
         if wait.why == "barrier":
-            return "it runs beside no other" if wait.of == wait.on else f"{self._name(call)} runs beside no other"
+            return f"{'that one' if wait.of == wait.on else 'it'} runs beside no other"
         return f"where the paths of {self._name(self.calls[wait.of])} lead isn't known before"
 
     def _asking(self) -> list[str]:

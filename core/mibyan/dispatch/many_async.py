@@ -117,10 +117,11 @@ class _Waiter:
             self._batch.stop(CallCancelled("it was interrupted"))
         if isinstance(value, BaseException):
             value = member.call.answer or self._dispatcher._pipeline.given_up(member.call, value)
+        result = value or member.call.answer
         if isinstance(value, GateStep):
             self._batch.came_to(member, value.place)
-        elif value is not None or member.call.answer is not None:
-            self._batch.answered(member, value or member.call.answer)
+        elif result is not None:
+            self._batch.answered(member, result)
         else:
             self._batch.put_back(member)  # It was cancelled before it began.
 

@@ -102,6 +102,8 @@ class Batch:
         if place == "handler":
             insort(self._at_handler, member.index)
             self._unsettled.discard(member.index)
+        else:
+            (self._hooks if place == "hooks" else self._approvals).comes(member)
         self._renew(member)
         self._extend()
 

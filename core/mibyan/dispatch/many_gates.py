@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mibyan.dispatch.resources_needs import Need, named
+from mibyan.dispatch.resources_needs import FREE, Need, named
 from mibyan.dispatch.steps import Outcome, Step, Steps
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ class Gates:
         self.need: Need | None = None
         #: Whether it came to any: from then on it is known how long the tool itself may take.
         self.are_reached = False
+        #: Whether it needn't stand before its handler: neither it nor any call before it may touch anything.
+        self.is_free = False
 
     def before_hooks(self) -> Steps:
         """Hooks see the calls in their order."""
@@ -60,6 +62,8 @@ class Gates:
 
     def before_handler(self, entry: ToolEntry, args: dict[str, Any]) -> Steps:
         """Wait for what the plan says, naming resources again where earlier calls may have moved them."""
+        if self.is_free and entry.read_only and self.need is FREE:
+            return
         while (yield from self._stand("handler")) == AGAIN.value:
             self.need = yield from named(entry, args, self._call)
 

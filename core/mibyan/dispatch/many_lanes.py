@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import insort
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ class Lane:
         self._front = 0
         self._last: Member | None = None
         self._since = time.monotonic()
+        self._standing: list[int] = []
+
+    def comes(self, member: Member) -> None:
+        """A call stands at the gate now."""
+        insort(self._standing, member.index)
 
     def turn(self) -> Member | None:
         """The call that may pass now."""
@@ -46,16 +52,17 @@ class Lane:
             return front
         if time.monotonic() < self._since + PATIENCE:
             return None
-        return next((member for member in self._standing()), None)
+        return self._members[self._standing[0]] if self._standing else None
 
     def passes(self, member: Member) -> None:
-        """A call passes now."""
+        """A call passes now, or its way ends here."""
+        self._standing.remove(member.index)
         self._last, self._since = member, time.monotonic()
 
     def moment(self) -> float:
         """When somebody may overtake (of `time.monotonic()`); infinity: nobody waits for that."""
         self._advance()
-        return self._since + PATIENCE if any(self._standing()) else float("inf")
+        return self._since + PATIENCE if self._standing else float("inf")
 
     def _advance(self) -> None:
         while self._front < len(self._members) and self._has_passed(self._members[self._front]):
@@ -67,6 +74,3 @@ class Lane:
 
     def _is_taken(self) -> bool:
         return self._last is not None and not self._has_passed(self._last)
-
-    def _standing(self) -> list[Member]:
-        return [member for member in self._members[self._front :] if member.stands_at(self._place)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from mibyan.dispatch.call import Call
@@ -11,7 +12,7 @@ from mibyan.dispatch.many_batch import Batch
 from mibyan.dispatch.many_gates import Gates, GateStep
 from mibyan.dispatch.many_members import Member
 from mibyan.dispatch.names import find_entry
-from mibyan.dispatch.resources_needs import declared
+from mibyan.dispatch.resources_needs import FREE, declared
 from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, Outcome
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 def make_batch(dispatcher: Dispatcher, calls: Sequence[Call], workers: int, timeout: float | None) -> Batch:
     """The calls, all of one session, as a batch that hasn't begun."""
     members = [_member(dispatcher, index, call) for index, call in enumerate(calls)]
+    for member in takewhile(lambda each: each.declared is FREE, members):
+        member.gates.is_free = True
     return Batch(members, workers, timeout)
 
 
@@ -84,7 +87,7 @@ def steps_of(dispatcher: Dispatcher, batch: Batch, section: Section) -> Steps:
     else:
         call.stood(time.monotonic() - member.since)
     _limit(call, batch)
-    return _up_to_gate(member, section.outcome)
+    return _up_to_gate(member, member.steps, section.outcome)
 
 
 def _limit(call: Call, batch: Batch) -> None:
@@ -110,15 +113,15 @@ def ended(
     try:
         step = steps.send(outcome)
     except StopIteration as stop:
-        return stop.value
+        result: ToolResult = stop.value
+        return result
     step.call = call
     return steps, step
 
 
-def _up_to_gate(member: Member, outcome: Outcome | None) -> Steps:
+def _up_to_gate(member: Member, steps: Steps, outcome: Outcome | None) -> Steps:
     """Go on with a call's steps up to its next gate or its end."""
     member.begun = True
-    steps: Steps = member.steps
     while True:
         try:
             step = steps.send(outcome)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from mibyan.dispatch.arguments import copy_arguments
 from mibyan.dispatch.resources import Resources, resolve
 from mibyan.dispatch.steps import ENDINGS, Outcome, Step, Steps, StepTimeout
-from mibyan.text import bounded, one_line, plain_text
+from mibyan.text import one_line, plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +84,7 @@ def named(entry: ToolEntry, args: dict[str, Any], call: Call) -> Steps:
         raise outcome.error
     if isinstance(outcome.error, StepTimeout):
         return Need("barrier", f"it took longer than {NAMING_SECONDS:g} s to name what it touches")
-    return Need("barrier", f"it couldn't name what it touches ({bounded(one_line(str(outcome.told)), 200)})")
+    return Need("barrier", f"it couldn't name what it touches ({one_line(str(outcome.error))})")
 
 
 def _name(entry: ToolEntry, args: dict[str, Any], cwd: Callable[[], Path]) -> Resources:
