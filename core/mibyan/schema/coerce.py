@@ -40,10 +40,12 @@ class Coercer:
         root: The compiled schema; `None` leaves every value as it is.
     """
 
-    __slots__ = ("_root",)
+    __slots__ = ("_flat", "_root")
 
     def __init__(self, root: Node | None) -> None:
         self._root = root
+        #: The members of a root that says nothing else: most arguments can be seen at a glance to need nothing.
+        self._flat = root.members if root is not None and _says_members_only(root) else None
 
     def apply(self, value: Any) -> tuple[Any, list[Repair]]:
         """A value that means the same and fits better, if there is one, and what was done to get it.
@@ -55,20 +57,24 @@ class Coercer:
             The value itself and an empty list if nothing had to be done, else a copy where needed. Coercing the
             result again changes nothing.
         """
-        root = self._root
-        if root is None or _is_plain(root, value):
+        if self._root is None or (self._flat is not None and _is_plain(self._flat, value)):
             return value, []
         try:
-            return _stable(root, value)
+            return _stable(self._root, value)
         except Exception:  # beyond the stack, or a value's own methods
             return value, []
 
 
-def _is_plain(root: Node, value: Any) -> bool:
-    """Whether a flat object can be seen at a glance to need nothing."""
-    if type(value) is not dict or root.parts or root.unions or root.patterns or root.additional:
+def _says_members_only(root: Node) -> bool:
+    """Whether a schema admits any object and speaks of its named members only."""
+    admits = root.types is None or "object" in root.types
+    return admits and root.values is None and not (root.parts or root.unions or root.patterns or root.additional)
+
+
+def _is_plain(members: dict[str, Node], value: Any) -> bool:
+    """Whether no member of an object can need anything."""
+    if type(value) is not dict:
         return False
-    members = root.members
     for key, item in value.items():
         node = members.get(key)
         if node is not None and type(item) not in node.plain:

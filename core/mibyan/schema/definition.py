@@ -7,6 +7,7 @@ from typing import Any
 from mibyan.errors import ToolSchemaError
 from mibyan.schema.frozen import FrozenDict
 from mibyan.schema.keywords import Fault, Walk, shown, text
+from mibyan.text import describe_exception, one_line
 
 _NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 
@@ -32,9 +33,9 @@ def normalise_schema(name: str, schema: Any, description: str | None = None) -> 
     except Fault as fault:
         msg = f"tool {name!r}: {fault.where or 'schema'} {fault.reason}"
         raise ToolSchemaError(msg, hint=fault.hint) from None
-    except RecursionError:
-        msg = f"tool {name!r}: schema is nested too deeply"
-        raise ToolSchemaError(msg) from None
+    except Exception as error:  # no stack left, or a value's own methods
+        msg = f"tool {name!r}: schema can't be read ({one_line(describe_exception(error))})"
+        raise ToolSchemaError(msg) from error
 
 
 def _normalised(name: str, schema: Any) -> FrozenDict:
@@ -59,11 +60,16 @@ def _normalised(name: str, schema: Any) -> FrozenDict:
 
 def _unwrapped(schema: Any) -> dict[Any, Any]:
     """The schema without the wrapper that OpenAI's API puts around it."""
-    if isinstance(schema, dict) and schema.get("type") == "function" and "function" in schema:
+    if isinstance(schema, dict) and "function" in schema and _is_text(schema.get("type"), "function"):
         schema = schema["function"]
     if not isinstance(schema, dict):
         raise Fault(f"is {shown(schema)}, expected a dict")
     return schema
+
+
+def _is_text(value: Any, text: str) -> bool:
+    """Whether a value is this very text; the value's own idea of equality isn't asked."""
+    return isinstance(value, str) and str.__eq__(value, text)
 
 
 def _parameters(walk: Walk, value: Any) -> FrozenDict:
@@ -71,7 +77,7 @@ def _parameters(walk: Walk, value: Any) -> FrozenDict:
     if not isinstance(value, dict):
         raise Fault(f"is {shown(value)}, expected an object schema")
     kind = value.get("type", "object")
-    if kind != "object":
+    if not _is_text(kind, "object"):
         raise Fault(f"is {shown(kind)}, expected 'object': arguments are always an object").within("type")
     schema: FrozenDict = walk.schema(value if "type" in value else {"type": "object", **value})
     return schema

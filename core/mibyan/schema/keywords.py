@@ -257,9 +257,10 @@ def _item_schema(walk: Walk, value: Any) -> Any:
 
 
 def _schema_list(walk: Walk, value: Any) -> FrozenList:
-    if not value:
-        raise Fault(f"is {shown(value)}, expected a list of at least one schema")
-    return walk.items(value, Walk.schema)
+    found = walk.items(value, Walk.schema)
+    if not found:
+        raise Fault("is empty, expected at least one schema")
+    return found
 
 
 def _schema_members(walk: Walk, value: Any) -> FrozenDict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mibyan.schema.degrade import clean
+from mibyan.schema.frozen import thaw
 from mibyan.schema.parts import pointer, rewrite
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def validation_schema(schema: Any) -> Any:
 
     Annotations are gone, OpenAPI's `nullable` is a type, and so is an outermost `$id` (references are local).
     """
-    plain = rewrite(schema, _essential)
+    plain = rewrite(thaw(schema), _essential)
     if isinstance(plain, dict):
         plain.pop("$id", None)
         plain.pop("$schema", None)
@@ -107,6 +108,9 @@ def _essential(schema: dict[str, Any]) -> dict[str, Any]:
         schema.pop(key, None)
     if schema.pop("nullable", None) is True and isinstance(schema.get("type"), str):
         schema["type"] = [schema["type"], "null"]
+    if schema.get("additionalProperties") is False:
+        # Without properties the library finds the first unknown key only, and doesn't say which.
+        schema.setdefault("properties", {})
     return schema
 
 

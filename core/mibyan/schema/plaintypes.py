@@ -53,7 +53,8 @@ def plain_schema(annotation: Any) -> dict[str, Any]:
         return {"items": plain_schema(args[0]), "type": "array"}
     if origin is dict:
         return {"additionalProperties": plain_schema(args[1]) or True, "type": "object"}
-    return {"anyOf": [plain_schema(arg) for arg in args]}
+    # pydantic puts null last.
+    return {"anyOf": [plain_schema(arg) for arg in sorted(args, key=lambda arg: arg is NoneType)]}
 
 
 def _literal_schema(values: list[Any]) -> dict[str, Any]:

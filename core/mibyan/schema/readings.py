@@ -16,7 +16,9 @@ _MAX_LENGTH = 4_400
 
 #: Digits of any script, with the signs and decimal points that go with them. No thousands separators: "1,000" is
 #: one, to half of the world.
-_NUMBER = re.compile(r"([-+\u2212\uff0d\uff0b]?)(\d*)(?:[.\u066b\uff0e](\d+))?(?:[eE]([-+\u2212]?)(\d{1,4}))?")
+_NUMBER = re.compile(
+    r"([-+\u2212\uff0d\uff0b]?)(\d*)(?:[.\u066b\uff0e](\d+))?(?:[eE]([-+\u2212\uff0d\uff0b]?)(\d{1,4}))?"
+)
 _MINUS = ("-", "\u2212", "\uff0d")
 _BOOLEANS = {"true": True, "false": False}
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mibyan.schema.place import place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: Schemas inside one another that one walk goes through: further down values are left alone.
 MAX_DEPTH = 128
@@ -28,13 +31,12 @@ class Repair:
 class Walk:
     """The state of one walk through one value."""
 
-    __slots__ = ("_notes", "depth", "memo")
+    __slots__ = ("_known", "_notes", "depth")
 
     def __init__(self) -> None:
         self._notes: list[tuple[tuple[str | int, ...], Any, Any, str]] = []
         self.depth = MAX_DEPTH
-        #: What unions have answered: branches that share a part needn't look at it again and again.
-        self.memo: dict[tuple[int, int, bool], tuple[Any, Any, list[Any]]] = {}
+        self._known: dict[tuple[int, int, bool], tuple[Any, Any, list[Any]]] = {}
 
     def mark(self) -> int:
         """A point in time, for `within` and `take`."""
@@ -57,6 +59,24 @@ class Walk:
     def give(self, notes: list[Any]) -> None:
         """Add again what was taken."""
         self._notes += notes
+
+    def once(self, of: object, value: Any, wrap: bool, repair: Callable[..., Any]) -> Any:  # noqa: FBT001 - part of a key
+        """What `repair` makes of a value, asked once.
+
+        Schemas may come to the same part on many ways, and to themselves without going into the value: the second
+        time there is nothing new to learn.
+        """
+        key = id(of), id(value), wrap
+        if key not in self._known:
+            # The value is kept, or another might get its id.
+            self._known[key] = value, value, []
+            mark = self.mark()
+            found = repair(value, self, wrap=wrap)
+            self._known[key] = value, found, self._notes[mark:]
+            return found
+        _, found, notes = self._known[key]
+        self.give(notes)
+        return found
 
     def repairs(self) -> list[Repair]:
         """All that was noted, the outer before the inner."""

@@ -102,11 +102,21 @@ class Node:
         """
         if type(value) in self.plain or walk.depth <= 0:
             return value
+        if self.parts or self.unions:
+            return walk.once(self, value, wrap, self._repair_all)
+        walk.depth -= 1
+        found = self._repair_own(value, walk, wrap=wrap)
+        walk.depth += 1
+        return found
+
+    def _repair_own(self, value: Any, walk: Walk, *, wrap: bool) -> Any:
+        return self._descend(value, walk, wrap=wrap) if self.admits(value) else self._read(value, walk, wrap=wrap)
+
+    def _repair_all(self, value: Any, walk: Walk, *, wrap: bool) -> Any:
+        """By the own keywords, then by the parts, then by the unions."""
         walk.depth -= 1
         mark = walk.mark()
-        found = own = (
-            self._descend(value, walk, wrap=wrap) if self.admits(value) else self._read(value, walk, wrap=wrap)
-        )
+        found = own = self._repair_own(value, walk, wrap=wrap)
         for part in self.parts:
             found = part.repair(found, walk, wrap=wrap)
         for union in self.unions:
@@ -236,15 +246,7 @@ class Union:
         kind = type(value)
         if kind in self.plain or (kind is str and any(branch.keeps_text() for branch in self.branches)):
             return value
-        key = id(self), id(value), wrap
-        if key not in walk.memo:
-            mark = walk.mark()
-            found = self._choose(value, walk, wrap=wrap)
-            # The value is kept, or another might get its id.
-            walk.memo[key] = value, found, walk.take(mark)
-        _, found, notes = walk.memo[key]
-        walk.give(notes)
-        return found
+        return walk.once(self, value, wrap, self._choose)
 
     def _choose(self, value: Any, walk: Walk, *, wrap: bool) -> Any:
         """The one value that some branch takes; wrapping comes only when no other reading fits in any branch."""
