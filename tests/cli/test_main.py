@@ -36,7 +36,7 @@ def test_version_is_answered_before_anything_heavy_is_imported() -> None:
     """architecture, "what is heavy is lazy": `--version` imports neither click nor pluggy nor pydantic."""
     script = (
         "import sys\nfrom mibyan.cli.main import main\nmain(['--version'])\n"
-        "heavy = {'click', 'pluggy', 'pydantic', 'yaml', 'ruamel', 'rich', 'logging', 'asyncio', 'inspect'}\n"
+        "heavy = {'click', 'pluggy', 'pydantic', 'yaml', 'rich', 'logging', 'asyncio', 'inspect'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE)
@@ -47,7 +47,7 @@ def test_listing_tools_to_a_pipe_needs_no_rich(home) -> None:
     """architecture, "what is heavy is lazy": rich is for terminals, and a listing without a config.yaml needs no YAML."""
     script = (
         "import sys\nfrom mibyan.cli.main import main\ncode = main(['tools', 'list', '--safe-mode'])\n"
-        "print(sorted({'rich', 'yaml', 'ruamel', 'pydantic', 'asyncio'} & set(sys.modules)), code, file=sys.stderr)"
+        "print(sorted({'rich', 'yaml', 'pydantic', 'asyncio'} & set(sys.modules)), code, file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stderr.splitlines()[-1] == "[] 0"

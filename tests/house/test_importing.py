@@ -18,7 +18,7 @@ ROOT = Path(importlib.util.find_spec("mibyan").submodule_search_locations[0])
 HEAVY = (
     "asyncio", "click", "docstring_parser", "filelock", "importlib.metadata", "importlib_metadata", "inspect",
     "jsonschema_rs", "logging", "mibyan_builtin", "packaging", "pluggy", "pydantic", "pydantic_core", "rich",
-    "ruamel", "yaml",
+    "yaml",
 )  # fmt: skip
 
 #: Import each module by itself and print what it did: `{"module": ["effect", ...]}`.

@@ -22,7 +22,7 @@ LENT = [
     for name in [
         "annotated_types", "click", "docstring_parser", "filelock", "importlib_metadata", "jsonschema_rs", "markdown_it",
         "markdown_it_py", "mdurl", "packaging", "pluggy", "pydantic", "pydantic_core", "pygments", "yaml", "_yaml",
-        "pyyaml", "PyYAML", "rich", "ruamel", "ruamel_yaml", "ruamel.yaml", "typing_extensions", "typing_inspection", "zipp",
+        "pyyaml", "PyYAML", "rich", "typing_extensions", "typing_inspection", "zipp",
     ]
     for rest in ["", ".py", "-*.dist-info"]
 ]  # fmt: skip

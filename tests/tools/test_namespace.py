@@ -42,7 +42,10 @@ def test_registry_R4_another_owner_is_rejected(store, caplog, toolset):
     generation = store.generation
     with caplog.at_level(logging.ERROR):
         assert register(two, toolset=toolset) is None
-    assert f"Tool registration REJECTED: 'x' (toolset '{toolset}') would shadow existing tool from toolset 'A'" in caplog.text
+    assert (
+        f"Tool registration REJECTED: 'x' (toolset '{toolset}') would shadow existing tool from toolset 'A'"
+        in caplog.text
+    )
     assert store.find("x") is first
     assert store.generation == generation
     assert [d.kind for d in store.log.report().problems] == ["rejected"]
@@ -78,7 +81,9 @@ def test_registry_R5_host_override_is_enough(store, caplog):
     assert store.find("x") is first
 
 
-@pytest.mark.parametrize(("allow", "passes"), [(True, True), (("x",), True), (False, False), (("y",), False), ((), False)])
+@pytest.mark.parametrize(
+    ("allow", "passes"), [(True, True), (("x",), True), (False, False), (("y",), False), ((), False)]
+)
 def test_registry_R5_a_plugin_needs_the_operators_opt_in(store, allow, passes):
     """A plugin's override needs `allow_tool_override`: true, or a list with the tool's name; the error quotes the YAML."""
     one, two = views(store, owner("one"), owner("two", allow=allow))
@@ -86,7 +91,9 @@ def test_registry_R5_a_plugin_needs_the_operators_opt_in(store, allow, passes):
     if passes:
         assert register(two, toolset="B", override=True) is store.find("x")
         return
-    with pytest.raises(ToolOverrideError, match=r"plugins:\n  entries:\n    two:\n      allow_tool_override: true") as caught:
+    with pytest.raises(
+        ToolOverrideError, match=r"plugins:\n  entries:\n    two:\n      allow_tool_override: true"
+    ) as caught:
         register(two, override=True)
     assert isinstance(caught.value, PermissionError)
     assert store.find("x") is first
@@ -216,7 +223,13 @@ def test_registry_R6_the_policy_isnt_a_plugins_to_set(store, caplog):
     assert register(two, override=True) is store.find("x")
 
 
-OWNERS = [owner("b", "builtin"), owner("p"), owner("q", allow=True), owner("r", "user", allow=("n0",)), Owner("host", "host")]
+OWNERS = [
+    owner("b", "builtin"),
+    owner("p"),
+    owner("q", allow=True),
+    owner("r", "user", allow=("n0",)),
+    Owner("host", "host"),
+]
 ACTS = st.lists(
     st.tuples(
         st.sampled_from(["register", "override", "deregister"]),
