@@ -468,7 +468,6 @@ def test_the_lists_used_last_are_the_ones_remembered(full: Any) -> None:
 
 def test_many_threads(full: Any) -> None:
     """registry.R9: builders and writers at once: no error, sorted, unique, each list a state that was."""
-    owner = full.plugin("p")
     faults: list[BaseException] = []
     done = threading.Event()
     always = set(full.names())
@@ -486,6 +485,7 @@ def test_many_threads(full: Any) -> None:
     for reader in readers:
         reader.start()
     for _ in range(50):
+        owner = full.plugin("p")
         full.add("one", owner=owner)
         full.add("two", owner=owner, check_fn=lambda: True)
         full.store.remove_owner(owner)

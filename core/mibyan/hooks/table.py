@@ -10,8 +10,9 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakSet
 
-from mibyan.errors import PluginError
+from mibyan.errors import PluginError, ToolOwnershipError
 from mibyan.hooks.names import HOOK_ARGUMENTS
 from mibyan.report import Decision, DecisionLog
 from mibyan.text import suggest
@@ -82,6 +83,7 @@ class HookTable:
         self._lock = threading.RLock()
         self._implementations: list[Implementation] = []
         self._announced: list[_Announcement] = []
+        self._retired: WeakSet[HookOwner] = WeakSet()
         self._chains: dict[str, HookChain] = {}
         self._log = DecisionLog() if log is None else log
         self._serial = 0
@@ -112,11 +114,15 @@ class HookTable:
 
         Raises:
             PluginError: A signature doesn't fit the hook's; both are shown.
+            ToolOwnershipError: `owner` was removed.
         """
         found = _read(owner, implementations, rank, observer=observer)
         unknown = sorted({name for name, _ in found if name not in HOOK_ARGUMENTS})
         made = [make for name, make in found if make is not None and (only is None or name in only)]
         with self._lock:
+            if owner in self._retired:
+                told = f"plugin {owner.id!r} can't register hooks: it isn't loaded (any more)."
+                raise ToolOwnershipError(told, plugin_id=owner.id)
             for implementation in made:
                 self._serial += 1
                 self._implementations.append(_numbered(implementation, self._serial))
@@ -141,8 +147,9 @@ class HookTable:
             self._changed()
 
     def remove_owner(self, owner: HookOwner) -> None:
-        """Take everything of `owner` away."""
+        """Take everything of `owner` away; it can't register anything any more."""
         with self._lock:
+            self._retired.add(owner)
             self._implementations = [i for i in self._implementations if i.owner is not owner]
             self._announced = [a for a in self._announced if a.owner is not owner]
             self._changed()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from mibyan.errors import PluginError
+from mibyan.errors import PluginError, ToolOwnershipError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from mibyan.plugins.recording import Recorder
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.owner import Owner
+
+
+class NotLoadedError(PluginError, ToolOwnershipError):
+    """A plugin that isn't loaded (any more) tried to do something in the runtime."""
 
 
 class OptIn(Collection[str]):
@@ -76,10 +80,10 @@ class Ledger:
         """Raise unless the plugin is loading or loaded.
 
         Raises:
-            PluginError: It was unloaded or rolled back: what it did is gone, and so is its right to do more.
+            NotLoadedError: It was unloaded or rolled back: what it did is gone, and so is its right to do more.
         """
         if self.phase == "closed":
-            raise PluginError(
+            raise NotLoadedError(
                 f"plugin {self.owner.id!r} can't {what}: it isn't loaded (any more)",
                 plugin_id=self.owner.id,
                 hint="Stop threads and timers in ctx.on_unload(...).",

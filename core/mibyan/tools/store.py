@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from mibyan.report import Decision, DecisionLog
 from mibyan.tools.namespace import Act, Holding, Policy, Verdict, perform, replay
@@ -75,6 +76,8 @@ class RegistryStore:
         self._toolset_aliases: dict[str, tuple[str, Owner]] = {}
         self._toolsets: dict[str, Toolset] = {}
         self._opt_ins: dict[str, bool | frozenset[str]] = {}
+        #: Owners that were removed: what they register late belongs to nobody who could be unloaded.
+        self._retired: WeakSet[Owner] = WeakSet()
         self._snapshot: RegistrySnapshot | None = None
         self._writing = 0
         self.generation = 0
@@ -141,9 +144,14 @@ class RegistryStore:
     # Writing -----------------------------------------------------------------------------------------------------
 
     def register(self, entry: ToolEntry, *, override: bool) -> tuple[Verdict, ToolEntry | None]:
-        """Let `entry` claim its name and its aliases; the verdict and who held the name before."""
+        """Let `entry` claim its name and its aliases; the verdict and who held the name before.
+
+        Raises:
+            ToolOwnershipError: The owner was removed.
+        """
         act = Act(entry.owner, entry, override)
         with self._lock:
+            self._require_present(entry.owner, f"register the tool {entry.name!r}")
             before = self._held.get(entry.name)
             verdict = self._perform(entry.name, act)
             if verdict.accepted:
@@ -155,8 +163,12 @@ class RegistryStore:
         """Put `entry` in the place of its owner's lazy entry of that name (registry.R12); false if there is none.
 
         The generation grows only if the definition changed.
+
+        Raises:
+            ToolOwnershipError: The owner was removed.
         """
         with self._lock:
+            self._require_present(entry.owner, f"register the tool {entry.name!r}")
             before = self._own(entry)
             if before is None:
                 return False
@@ -187,8 +199,12 @@ class RegistryStore:
         return True
 
     def remove_owner(self, owner: Owner) -> None:
-        """Let the registry look as if `owner` had never acted: what it displaced or kept out comes back."""
+        """Let the registry look as if `owner` had never acted: what it displaced or kept out comes back.
+
+        It can't register anything any more: a plugin that is loaded anew has a new owner.
+        """
         with self._lock:
+            self._retired.add(owner)
             names = [name for name, entry in self._held.items() if entry.owner is owner]
             names += [name for name, acts in self._acts.items() if any(act.owner is owner for act in acts)]
             toolsets = {entry.toolset for entry in self._held.values() if entry.owner is owner}
@@ -204,8 +220,13 @@ class RegistryStore:
             self._tell(name)
 
     def alias_toolset(self, alias: str, toolset: str, owner: Owner) -> str | None:
-        """Let `alias` mean `toolset`; the toolset that has the name already, if it is another's."""
+        """Let `alias` mean `toolset`; the toolset that has the name already, if it is another's.
+
+        Raises:
+            ToolOwnershipError: The owner was removed.
+        """
         with self._lock:
+            self._require_present(owner, f"register the toolset alias {alias!r}")
             held, holder = self._toolset_aliases.get(alias, (None, None))
             if held is not None and held != toolset and holder is not owner and not owner.is_host:
                 return held
@@ -216,8 +237,13 @@ class RegistryStore:
         return None
 
     def declare_toolset(self, toolset: Toolset) -> Toolset | None:
-        """Keep a plugin's bundle; the other's bundle of that name, if there is one."""
+        """Keep a plugin's bundle; the other's bundle of that name, if there is one.
+
+        Raises:
+            ToolOwnershipError: The owner was removed.
+        """
         with self._lock:
+            self._require_present(toolset.owner, f"register the toolset {toolset.name!r}")
             held = self._toolsets.get(toolset.name)
             if held is not None and held.owner is not toolset.owner:
                 return held
@@ -235,6 +261,12 @@ class RegistryStore:
         self.log.add(decision)
 
     # Within the lock ---------------------------------------------------------------------------------------------
+
+    def _require_present(self, owner: Owner | None, what: str) -> None:
+        if owner is not None and owner in self._retired:
+            from mibyan.tools.verdicts import retired
+
+            raise retired(owner, what)
 
     def _history(self, name: str) -> list[Act]:
         """What was done about `name`: written down only once a second owner, or an override, is concerned."""

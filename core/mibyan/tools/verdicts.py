@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from mibyan.errors import ToolOverrideError
+from mibyan.errors import ToolOverrideError, ToolOwnershipError
 from mibyan.report import Decision
 from mibyan.tools.namespace import Verdict
 
@@ -25,6 +25,14 @@ def whose(owner: Owner) -> str:
         case "unattributed":
             return "code that can't be attributed to a plugin"
     return f"plugin {owner.id!r}"
+
+
+def retired(owner: Owner, what: str) -> ToolOwnershipError:
+    """The error of code whose owner was removed (its plugin was unloaded, or its loading failed) and that does `what`."""
+    return ToolOwnershipError(
+        f"{whose(owner)} can't {what}: it isn't loaded (any more).", plugin_id=owner.plugin_id,
+        hint="Stop threads, timers and tasks in ctx.on_unload(...).",
+    )  # fmt: skip
 
 
 def tell(store: RegistryStore, verdict: Verdict, entry: ToolEntry, before: ToolEntry | None) -> bool:
