@@ -42,7 +42,7 @@ def make_context(workspace: Path):
             dispatch=real.dispatch,
             agent=real.agent,
             files=SimpleNamespace(roots=[str(root) for root in roots]),
-            terminal=SimpleNamespace(timeout=180, env_passthrough=list(passthrough)),
+            terminal=SimpleNamespace(timeout=180, cwd=None, env_passthrough=list(passthrough)),
         )
         deadline = None if seconds is None else time.monotonic() + seconds
         return ToolContext(

@@ -141,3 +141,28 @@ def test_the_agents_tools_own_answers() -> None:
         assert function(None, **arguments) == {
             "error": f"{function.name} must be handled by the agent loop", "error_type": "tool_unavailable",
         }  # fmt: skip
+
+
+def test_terminal_E5_named_secrets_dont_reach_commands(tmp_path, monkeypatch):
+    """terminal.E5: what a tool's `requires_env` or a configuration key names isn't in a command's environment."""
+    for name in ("NEEDED_BY_TOOL", "NAMED_IN_CONFIG", "PLAIN"):
+        monkeypatch.setenv(name, f"value-of-{name}")
+    with Runtime(home=tmp_path, config={"agent": {"api_key_env": "NAMED_IN_CONFIG"}}) as rt:
+        rt.approvals.notify(lambda request: rt.approvals.resolve(request.id, "once"))
+        rt.registry.register("t", "t", {"description": "d"}, lambda args: "x", requires_env=["NEEDED_BY_TOOL"])
+        answer = json.loads(rt.call("terminal", {"command": "env"}))
+    assert "PLAIN=value-of-PLAIN" in answer["output"]
+    assert "NEEDED_BY_TOOL" not in answer["output"]
+    assert "NAMED_IN_CONFIG" not in answer["output"]
+
+
+def test_terminal_cwd_is_where_commands_start(tmp_path):
+    """`terminal.cwd` counts where the session has set no directory."""
+    there, other = tmp_path / "there", tmp_path / "other"
+    there.mkdir()
+    other.mkdir()
+    with Runtime(home=tmp_path / "home", config={"terminal": {"cwd": str(there)}}) as rt:
+        rt.approvals.notify(lambda request: rt.approvals.resolve(request.id, "once"))
+        session = rt.session(cwd=other)
+        assert json.loads(rt.call("terminal", {"command": "pwd"}))["output"] == f"{there}\n"
+        assert json.loads(rt.call("terminal", {"command": "pwd"}, session=session))["output"] == f"{other}\n"

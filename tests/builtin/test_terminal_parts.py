@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mibyan_builtin.terminal.environment import command_environment, configured_secrets
+from mibyan_builtin.terminal.environment import command_environment
 from mibyan_builtin.terminal.meaning import meaning
 from mibyan_builtin.terminal.output import LONGEST_LINE, Output, clean_line
 
@@ -154,21 +152,3 @@ def test_which_variables_commands_see(name: str, seen: bool) -> None:
     """terminal.E5: the names that tell of secrets, as whole words between underscores."""
     assert (name in command_environment({name: "x"}, secrets={"CONFIGURED"})) is seen
     assert name in command_environment({name: "x"}, secrets={"CONFIGURED"}, passthrough={name})
-
-
-def test_the_configuration_names_secrets() -> None:
-    """terminal.E5: a setting that ends in _env names a variable; its default does too."""
-
-    @dataclass
-    class Agent:
-        api_key_env: str | None = "OPENAI_API"
-        model: str = "MODEL"
-
-    @dataclass
-    class Settings:
-        agent: Agent = field(default_factory=Agent)
-        backends: dict = field(default_factory=lambda: {"x": {"token_env": "VERCEL"}, "roots": [1, "a"]})
-        smart_env: str | None = None
-
-    assert configured_secrets(Settings()) == {"OPENAI_API", "VERCEL"}
-    assert configured_secrets(None) == frozenset()

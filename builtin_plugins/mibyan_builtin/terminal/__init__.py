@@ -89,23 +89,25 @@ def _command(ctx: ToolContext, text: str, where: Path, stdin: bytes | None, time
     settings = ctx.settings
     seconds = checked_timeout(timeout, settings.terminal.timeout if settings else TIMEOUT)
     limit = min(MAX_OUTPUT, int(settings.dispatch.max_result_chars * SHARE)) if settings else MAX_OUTPUT
-    environment = _environment(settings)
+    environment = _environment(ctx)
     return Command(text, where, environment, stdin, _seconds(ctx, seconds), limit, lambda: ctx.cancelled)
 
 
 def _cwd(ctx: ToolContext) -> Path:
-    """The session's working directory."""
+    """The session's working directory; where none was set, `terminal.cwd`, relative to the process's."""
+    configured = ctx.settings.terminal.cwd if ctx.settings else None
     try:
-        return Path(ctx.session.cwd(ctx.task_id)) if ctx.session is not None else Path.cwd()
+        default = Path(os.path.abspath(os.path.expanduser(configured))) if configured else None  # noqa: PTH100, PTH111 - links stay
+        return Path(ctx.session.cwd(ctx.task_id, default)) if ctx.session is not None else default or Path.cwd()
     except FileNotFoundError:
         raise ToolError("The working directory doesn't exist any more", hint="Give one with workdir.") from None
 
 
-def _environment(settings: Any) -> dict[str, str]:
-    from mibyan_builtin.terminal.environment import command_environment, configured_secrets
+def _environment(ctx: ToolContext) -> dict[str, str]:
+    from mibyan_builtin.terminal.environment import command_environment
 
-    passthrough = frozenset(settings.terminal.env_passthrough) if settings else frozenset()
-    return command_environment(os.environ, secrets=configured_secrets(settings), passthrough=passthrough)
+    passthrough = frozenset(ctx.settings.terminal.env_passthrough) if ctx.settings else frozenset()
+    return command_environment(os.environ, secrets=ctx.secret_names, passthrough=passthrough)
 
 
 def _seconds(ctx: ToolContext, timeout: float) -> float:

@@ -97,7 +97,7 @@ class HandlerSteps:
         return ToolContext(
             entry.name, call.session, call.session.id, call.task_id, call.id, call.user_task, call.deadline,
             entry.plugin_id, self._plugin_config(entry.plugin_id), self._settings,
-            None if visible is None else tuple(sorted(visible)), call.is_cancelled,
+            None if visible is None else tuple(sorted(visible)), call.is_cancelled, self._redactor.names,
         )  # fmt: skip
 
     def _keywords(self, call: Call, accepted: tuple[str, ...] | None) -> dict[str, Any]:

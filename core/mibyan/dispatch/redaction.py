@@ -38,6 +38,11 @@ class Redactor:
         self._names = names
         self._values = tuple(value for value in values if len(value) >= SHORTEST)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the variables whose values are secret."""
+        return frozenset(self._names())
+
     def secrets(self, more_names: Iterable[str] = ()) -> list[str]:
         """The secret values at this moment, the longest first."""
         names = {*self._names(), *more_names}

@@ -70,10 +70,11 @@ class Session:
         """The names of the tools that this session may call; `None`: all."""
         return None if self._scope is None else self._scope()
 
-    def cwd(self, task_id: str | None = None) -> Path:
-        """The working directory of a task: the one that was set, else the session's, else the process's."""
+    def cwd(self, task_id: str | None = None, default: Path | None = None) -> Path:
+        """The working directory of a task: the one that was set, else the session's, else `default` or the process's."""
         with self._lock:
             found = (self._task_cwds.get(task_id) if task_id is not None else None) or self._cwd
+        found = found or default
         return Path(os.getcwd()) if found is None else found  # noqa: PTH109 - resolved at each call, as the process moves
 
     def set_cwd(self, path: str | os.PathLike[str], task_id: str | None = None) -> None:

@@ -34,6 +34,8 @@ class ToolContext:
     #: The names of the tools that the session may see.
     enabled_tools: tuple[str, ...] | None = None
     is_cancelled: Callable[[], bool] | None = None
+    #: Names of environment variables that hold secrets: those that tools need and those that config.yaml names.
+    secret_names: frozenset[str] = frozenset()
 
     @property
     def cancelled(self) -> bool:
