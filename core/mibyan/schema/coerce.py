@@ -122,6 +122,7 @@ class _Builder:
     def _fill(self, node: Node, schema: dict[str, Any], path: tuple[str | int, ...]) -> None:
         node.types = _types(schema)
         node.values = _values(schema)
+        node.texts = frozenset(value for value in node.values or () if type(value) is str)
         self._fill_object(node, schema, path)
         node.prefix = [
             self.node(part, (*path, "prefixItems", i)) for i, part in enumerate(_list(schema, "prefixItems"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import json
 import math
 import re
 import sys
@@ -127,9 +128,7 @@ def _rank(plain: object) -> tuple[bool, float | int, str]:
 
 
 def _text(plain: object) -> str:
-    from mibyan.schema.jsontext import to_json
-
-    return to_json(plain)
+    return json.dumps(plain, ensure_ascii=False)
 
 
 def _parts(value: object) -> list[Any] | None:

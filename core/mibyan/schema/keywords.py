@@ -50,6 +50,12 @@ class Fault(Exception):  # noqa: N818 - it never leaves the room
         return path if len(path) <= 200 else f"{path[:100]} … {path[-90:]}"
 
 
+_NUMBERS = (int, float)
+_LISTS = (list, tuple)
+#: A copy is a `FrozenDict` from the start, so that what needs no change is copied at once.
+_set = dict.__setitem__
+
+
 class Walk:
     """One walk through one schema."""
 
@@ -70,19 +76,26 @@ class Walk:
         if not isinstance(value, dict):
             raise Fault(f"is {shown(value)}, expected a schema (an object)")
         self._enter()
-        found = {}
+        found = FrozenDict(value)
         key = None
         try:
             for key, part in value.items():
-                check = KEYWORDS.get(key)
-                if check is not None:
-                    found[key] = check(self, part)
-                else:
-                    found[text(self, key)] = self.json(part)
+                if type(key) is not str:
+                    self._depth += 1
+                    return self.schema({text(self, name): each for name, each in value.items()})
+                check = KEYWORDS.get(key, Walk.json)
+                # Most parts are a type or a text: a call for each would be a third of the whole cost.
+                if type(part) is str and part.isascii() and (check is text or (check is _type and part in TYPES)):
+                    continue
+                checked = check(self, part)
+                if checked is not part:
+                    _set(found, key, checked)
+                if not key.isascii():
+                    text(self, key)
         except Fault as fault:
             raise fault.within(key) from None
         self._depth += 1
-        return FrozenDict(found)
+        return found
 
     def json(self, value: Any) -> Any:
         """A read-only copy of a JSON value that isn't a schema (a default, say).
@@ -94,25 +107,13 @@ class Walk:
             return value
         if isinstance(value, str):
             return text(self, value)
-        if isinstance(value, int | float):
+        if isinstance(value, _NUMBERS):
             return number(self, value)
         if isinstance(value, dict):
-            return self._object(value)
-        if isinstance(value, list | tuple):
+            return self.members(value, Walk.json)
+        if isinstance(value, _LISTS):
             return self.items(value, Walk.json)
         raise Fault(f"is {shown(value)}, which isn't a JSON value")
-
-    def _object(self, value: dict[Any, Any]) -> FrozenDict:
-        self._enter()
-        found = {}
-        key = None
-        try:
-            for key, part in value.items():
-                found[text(self, key)] = self.json(part)
-        except Fault as fault:
-            raise fault.within(key) from None
-        self._depth += 1
-        return FrozenDict(found)
 
     def members(self, value: Any, check: Callable[[Walk, Any], Any]) -> FrozenDict:
         """An object whose every value is what `check` checks; its keys are names, not keywords.
@@ -139,7 +140,7 @@ class Walk:
         Raises:
             Fault: It isn't one.
         """
-        if not isinstance(value, list | tuple):
+        if not isinstance(value, _LISTS):
             raise Fault(f"is {shown(value)}, expected a list")
         self._enter()
         found: list[Any] = []
@@ -166,6 +167,8 @@ def text(_walk: Walk | None, value: Any) -> str:
     Raises:
         Fault: It isn't text, or has half a surrogate pair, which UTF-8 can't encode.
     """
+    if type(value) is str and value.isascii():
+        return value
     if not isinstance(value, str):
         raise Fault(f"is {shown(value)}, expected text")
     if not value.isascii():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Containers inside one another in a value: beyond some thousands the library's recursion ends the process.
 MAX_NESTING = 200
 #: Bits of an integer of 4,300 digits: a larger one passes the library's every comparison.
-_MAX_INTEGER = 1 << 14_284
+MAX_INTEGER = 1 << 14_284
 
 #: Values within a value: one that contains itself twice at each level has no end.
 _MAX_VALUES = 2_000_000
@@ -120,7 +120,7 @@ def is_sane(value: Any) -> bool:
         # Most arguments are flat.
         for item in value.values():
             if type(item) is int:
-                if not -_MAX_INTEGER < item < _MAX_INTEGER:
+                if not -MAX_INTEGER < item < MAX_INTEGER:
                     return False
             elif type(item) not in _FLAT:
                 return _is_sane([value])
@@ -138,7 +138,7 @@ def _is_sane(level: list[Any]) -> bool:
         inner: list[Any] = []
         for item in level:
             if isinstance(item, int):
-                if not -_MAX_INTEGER < item < _MAX_INTEGER:
+                if not -MAX_INTEGER < item < MAX_INTEGER:
                     return False
             elif isinstance(item, dict):
                 inner += item.values()

@@ -9,7 +9,7 @@ from mibyan.schema.parts import rewrite
 from mibyan.schema.place import place
 from mibyan.schema.plaintypes import is_field
 from mibyan.schema.typeddicts import acceptable
-from mibyan.schema.violations import Violation
+from mibyan.schema.violations import BindError, Violation
 from mibyan.text import describe_exception, one_line
 
 if TYPE_CHECKING:
@@ -83,8 +83,6 @@ class RichTypes:
         Raises:
             BindError: A value isn't what its type takes.
         """
-        from mibyan.schema.signature import BindError
-
         violations: list[Violation] = []
         found = dict(bound)
         for name, adapter in self._adapters.items():

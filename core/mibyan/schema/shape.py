@@ -34,7 +34,7 @@ class Node:
 
     __slots__ = (
         "_fits", "_keeps_text", "_takes_null", "additional", "fit", "items", "members", "parts", "patterns", "plain", "prefix",
-        "required", "types", "unions", "values",
+        "required", "texts", "types", "unions", "values",
     )  # fmt: skip
 
     def __init__(self, fit: Callable[[], Callable[[Any], bool]]) -> None:
@@ -49,6 +49,8 @@ class Node:
         self.types: frozenset[str] | None = None
         #: `enum` and `const`: the only values; `None`: any.
         self.values: list[Any] | None = None
+        #: Those of the allowed values that are text.
+        self.texts: frozenset[str] = frozenset()
         self.members: dict[str, Node] = {}
         self.required: frozenset[str] = frozenset()
         self.patterns: list[tuple[Callable[[str], bool], Node]] = []
@@ -68,7 +70,9 @@ class Node:
         """Whether a value has an allowed type and is one of the allowed values; whole floats aren't integers."""
         if self.types is not None and kind_of(value) not in self.types:
             return False
-        return self.values is None or any(same(value, allowed) for allowed in self.values)
+        if self.values is None or (type(value) is str and value in self.texts):
+            return True
+        return any(same(value, allowed) for allowed in self.values)
 
     def keeps_text(self) -> bool:
         """Whether text in general is allowed, so that no text is ever read as something else."""

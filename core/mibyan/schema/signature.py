@@ -11,7 +11,7 @@ from mibyan.errors import ToolSchemaError
 from mibyan.schema.annotations import Scope, means
 from mibyan.schema.docstrings import Documentation, read_docstring
 from mibyan.schema.plaintypes import converter, is_field, is_plain, plain_schema
-from mibyan.schema.violations import Violation
+from mibyan.schema.violations import BindError, Violation
 from mibyan.text import describe_exception, one_line
 
 if TYPE_CHECKING:
@@ -20,24 +20,13 @@ if TYPE_CHECKING:
     from mibyan.schema.plaintypes import Converter
     from mibyan.schema.rich import RichTypes
 
+__all__ = ["BindError", "FunctionSchema", "Parameter", "describe_function"]
+
 #: There is no default.
 REQUIRED: Any = object()
 
 _UNNAMED = ("positional-only", "*args", "**kwargs")
 _VARARGS, _VARKEYWORDS, _COROUTINE = 0x04, 0x08, 0x80
-
-
-class BindError(Exception):
-    """Arguments that are valid JSON for a function's schema, and yet not what its types take.
-
-    Args:
-        violations: What is wrong, each with its path.
-    """
-
-    def __init__(self, violations: list[Violation]) -> None:
-        super().__init__("; ".join(map(str, violations)))
-        #: What is wrong, each with its path.
-        self.violations = violations
 
 
 @dataclass(frozen=True, slots=True)

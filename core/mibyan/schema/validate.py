@@ -44,25 +44,32 @@ class Validator:
         problem: Why there is none.
     """
 
-    __slots__ = ("_compiled", "_is_valid", "_schema", "problem")
+    __slots__ = ("_compiled", "_schema", "is_valid", "problem")
 
     def __init__(self, schema: Any, compiled: Draft202012Validator | None, problem: str | None = None) -> None:
         self._schema = schema
         self._compiled = compiled
-        self._is_valid: Callable[[Any], bool] = compiled.is_valid if compiled is not None else lambda _value: True
+        #: The library's own judgement: quick, and may raise.
+        self.is_valid: Callable[[Any], bool] = compiled.is_valid if compiled is not None else lambda _value: True
         #: Why nothing is validated; `None` if everything is.
         self.problem = problem
 
     def ok(self, value: Any) -> bool:
         """Whether a value is valid."""
+        return self._is_clearly_valid(value) or not self._look_closely(value)
+
+    def _is_clearly_valid(self, value: Any) -> bool:
+        """Whether the library says so; a no isn't the last word (a lone surrogate is one it can't read)."""
         try:
-            valid = is_sane(value) and self._is_valid(value)
-        except Exception:  # a lone surrogate, say: the quick way isn't the last word
-            valid = False
-        return valid or not self.violations(value)
+            return is_sane(value) and self.is_valid(value)
+        except Exception:
+            return False
 
     def violations(self, value: Any) -> list[Violation]:
         """Everything that is wrong with a value, in the order of the paths; empty if it is valid."""
+        return [] if self._is_clearly_valid(value) else self._look_closely(value)
+
+    def _look_closely(self, value: Any) -> list[Violation]:
         if self._compiled is None:
             return []
         if not is_sane(value):

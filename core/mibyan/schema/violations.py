@@ -39,6 +39,19 @@ class Violation:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
+class BindError(Exception):
+    """Arguments that are valid JSON for a function's schema, and yet not what its types take.
+
+    Args:
+        violations: What is wrong, each with its path.
+    """
+
+    def __init__(self, violations: list[Violation]) -> None:
+        super().__init__("; ".join(map(str, violations)))
+        #: What is wrong, each with its path.
+        self.violations = violations
+
+
 def tell(error: ValidationError, schema: Any) -> Iterator[Violation]:
     """The library's finding as violations.
 

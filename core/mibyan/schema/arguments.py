@@ -1,0 +1,84 @@
+"""Coercion and validation in one step, quick for what is right at once (dispatch.A2, A3)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mibyan.schema.jsontext import to_json
+from mibyan.schema.library import MAX_INTEGER
+from mibyan.schema.validate import Validator, Violation, compile_validator
+
+if TYPE_CHECKING:
+    from mibyan.schema.coerce import Coercer
+    from mibyan.schema.repairs import Repair
+
+#: Containers inside one another that the quick look goes into.
+_MAX_DEPTH = 50
+
+
+class ArgumentCheck:
+    """Tells what a tool gets for what the model sent, and what is wrong with it; never raises.
+
+    Args:
+        schema: The JSON Schema of the arguments; it is compiled here, for coercion when something needs it.
+    """
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+        self.validator: Validator = compile_validator(schema)
+        self._is_valid = self.validator.is_valid
+        #: A whole float is valid as an integer and yet to be repaired.
+        self._any_float = '"integer"' not in to_json(schema)
+
+    @property
+    def problem(self) -> str | None:
+        """Why nothing is validated; `None` if everything is."""
+        return self.validator.problem
+
+    @cached_property
+    def coercer(self) -> Coercer:
+        """What repairs arguments."""
+        from mibyan.schema.coerce import prepare
+
+        return prepare(self._schema)
+
+    def check(self, args: Any) -> tuple[Any, list[Repair], list[Violation]]:
+        """The arguments as the tool gets them, what was repaired, and what is wrong with them then.
+
+        Args:
+            args: JSON types; it isn't changed, and given back itself if nothing had to be repaired.
+        """
+        if self._is_right(args):
+            return args, [], []
+        found, repairs = self.coercer.apply(args)
+        return found, repairs, self.validator.violations(found)
+
+    def _is_right(self, args: Any) -> bool:
+        """Whether the arguments are clearly valid and nothing in them can need a repair."""
+        if self.problem is not None:
+            return False
+        try:
+            return _is_usual(args, self._any_float, _MAX_DEPTH) and self._is_valid(args)
+        except Exception:  # a lone surrogate, say: then they are looked at closely
+            return False
+
+
+def _is_usual(value: Any, any_float: bool, depth: int) -> bool:  # noqa: FBT001 - called for every container
+    """Whether a container has only JSON values that the library judges as we do."""
+    for item in value.values() if type(value) is dict else value:
+        kind = type(item)
+        if kind is str or kind is bool or item is None:
+            continue
+        if kind is int:
+            if not -MAX_INTEGER < item < MAX_INTEGER:
+                return False
+        elif kind is float:
+            if not (any_float or item % 1.0):
+                return False
+        elif depth <= 0 or kind not in _CONTAINERS or not _is_usual(item, any_float, depth - 1):
+            return False
+    return True
+
+
+_CONTAINERS = frozenset((dict, list))
