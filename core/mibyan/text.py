@@ -36,11 +36,12 @@ def plain_text(text: str) -> str:
 
 
 def replace_surrogates(text: str) -> str:
-    """`text` with every lone surrogate replaced by U+FFFD, so that it can be encoded."""
+    """`text` with every lone surrogate replaced by U+FFFD, and pairs joined, so that it can be encoded."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        # By way of UTF-16: a pair of surrogates becomes its character, a lone one a single U+FFFD.
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
 
 

@@ -97,15 +97,15 @@ def told(error: BaseException) -> Told:
     """What an exception says; it may run the code of whoever made the exception."""
     from mibyan.errors import ToolError
 
-    if isinstance(error, ToolError):
-        return _told_by_author(error)
+    if issubclass(type(error), ToolError):
+        return _told_by_author(error)  # type: ignore[arg-type]
     return Told(f"Tool execution failed: {describe_exception(error)}")
 
 
 def _told_by_author(error: ToolError) -> Told:
     """What a tool's author says of an error; details may name one of dispatch.C0's types as `error_type`."""
     message = plain_text(error.message) if isinstance(error.message, str) else ""
-    made = Told(message or describe_exception(error))
+    made = Told(message or f"Tool execution failed: {describe_exception(error)}")
     if isinstance(error.hint, str):
         made.fields["hint"] = plain_text(error.hint)
     if error.retryable is True:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mibyan.dispatch.steps import ENDINGS, Outcome, Step, StepTimeout
+from mibyan.dispatch.steps import ENDINGS, NonsenseError, Outcome, Step, StepTimeout
 from mibyan.report import Decision, DecisionLog
-from mibyan.text import bounded, describe_exception
+from mibyan.text import describe_exception, for_model
 
 if TYPE_CHECKING:
     from mibyan.hooks.table import HookChain, Implementation
@@ -31,10 +31,6 @@ Take: TypeAlias = Callable[["Implementation", Any], None]
 #: Takes an implementation that failed and how.
 Fail: TypeAlias = Callable[["Implementation", str], None]
 ChainSteps: TypeAlias = Generator[Step, Any, Any]
-
-
-class NonsenseError(Exception):
-    """An implementation's answer can't be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +131,9 @@ class ChainRunner:
             self._resting[implementation] = time.monotonic() + QUARANTINE
             how = f"it took longer than {self._hook_timeout():g} s"
         elif isinstance(error, NonsenseError):
-            how = f"its answer is nonsense: {self._clean(str(error))}"
+            how = f"its answer is nonsense: {for_model(self._clean(str(error)), 500)}"
         else:
-            how = f"it raised {bounded(self._clean(str(outcome.told)), 500)}"
+            how = f"it raised {for_model(self._clean(str(outcome.told)), 500)}"
         turn.note("hook_failed", hook=implementation.label, how=how)
         turn.fail(implementation, how)
         return _FAILED
@@ -200,7 +196,7 @@ def _reading(read: Read) -> Callable[[Any], Answer | None]:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise NonsenseError(bounded(describe_exception(error).removeprefix("TypeError: "), 300)) from None
+            raise NonsenseError(describe_exception(error).removeprefix("TypeError: ")) from None
 
     return finish
 

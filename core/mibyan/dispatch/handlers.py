@@ -12,7 +12,7 @@ from mibyan.dispatch.limits import limit
 from mibyan.dispatch.plan import accepted_keywords
 from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, Outcome, Step, Steps
 from mibyan.dispatch.values import Rendered, data_of, error_of, render, rendered_parts
-from mibyan.schema.jsontext import to_json
+from mibyan.schema.jsontext import to_data, to_json
 from mibyan.text import bounded, for_model
 from mibyan.tools.context import ToolContext
 from mibyan.tools.results import ERROR_TYPES, ToolResult
@@ -180,7 +180,7 @@ class HandlerSteps:
             data = None if text != answer.text else data
         if data is None and call.structured:
             data = data_of(text)
-        trace = tuple(self._redactor.redact_data(call.trace, names)) if call.trace else ()
+        trace = tuple(self._redactor.redact_data(to_data(call.trace), names)) if call.trace else ()
         return replace(answer, text=text, error=error, data=data, duration_ms=call.duration_ms, trace=trace)
 
 

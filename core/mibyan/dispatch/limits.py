@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from mibyan.dispatch.values import Rendered, data_of
+from mibyan.dispatch.values import Rendered, is_json
 from mibyan.schema.jsontext import to_json
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def limit(rendered: Rendered, most: int, keep: Callable[[str], str | None]) -> R
     if size <= most or (rendered.content is not None and size - _media(rendered.content) <= most):
         return rendered
     path = keep(rendered.text)
-    if rendered.is_json or data_of(rendered.text) is not None:
+    if rendered.is_json or is_json(rendered.text):
         return Rendered(_cut_json(rendered.text, most, path), is_json=True)
     where = f"; the whole is in {path}" if path else ""
     marker = f"\n[... {size - most} of {size} characters left out{where} ...]\n"

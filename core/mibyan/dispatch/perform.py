@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from mibyan.dispatch.steps import ENDINGS, RUNNING, Outcome, Step
+from mibyan.dispatch.steps import ENDINGS, RUNNING, NonsenseError, Outcome, Step, StepFailed
 from mibyan.text import describe_exception
 from mibyan.tools.current import CURRENT, Current
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mibyan.tools.store import RegistryStore
 
 _ITERABLE_COROUTINE = 0x100
+#: Awaitables in one another that are awaited.
+_LAYERS = 8
 
 
 def is_awaitable(value: Any) -> bool:
@@ -28,8 +30,12 @@ def is_awaitable(value: Any) -> bool:
 
 
 async def awaited(value: Any) -> Any:
-    """What `value`, any awaitable, gives."""
-    return await value
+    """What `value` gives, if it can be awaited; what that gives likewise, within reason."""
+    for _ in range(_LAYERS):
+        if not is_awaitable(value):
+            break
+        value = await value
+    return value
 
 
 def current_of(store: RegistryStore, owner: Owner | None) -> Current | None:
@@ -39,14 +45,15 @@ def current_of(store: RegistryStore, owner: Owner | None) -> Current | None:
 
 def failed(step: Step, error: BaseException) -> Outcome:
     """The outcome of a step that ended with an exception; what it says is found out here, where the step ran."""
-    if isinstance(error, ENDINGS):
+    if issubclass(type(error), (*ENDINGS, NonsenseError)):
         return Outcome(error=error)
     try:
-        return Outcome(error=error, told=(step.explain or describe_exception)(error))
+        told = (step.explain or describe_exception)(error)
     except KeyboardInterrupt as interrupt:
         return Outcome(error=interrupt)
     except BaseException as worse:
-        return Outcome(error=error, told=describe_exception(worse))
+        told = describe_exception(worse)
+    return Outcome(error=StepFailed(told if isinstance(told, str) else step.label), told=told)
 
 
 class Performer:
@@ -70,7 +77,7 @@ class Performer:
 
     def _run(self, step: Step) -> Any:
         if step.is_async:
-            value = self.wait_for(lambda: step.function(*step.args, **step.kwargs))
+            value = self.wait_for(lambda: awaited(step.function(*step.args, **step.kwargs)))
         else:
             value = step.function(*step.args, **step.kwargs)
             if is_awaitable(value):
@@ -115,9 +122,7 @@ class Performer:
         CURRENT.set(current_of(self._store, step.owner))
         RUNNING.set(step)
         try:
-            value = step.function(*step.args, **step.kwargs)
-            if is_awaitable(value):
-                value = await value
+            value = await awaited(step.function(*step.args, **step.kwargs))
             return Outcome(value if step.finish is None else step.finish(value))
         except BaseException as error:
             return failed(step, error)

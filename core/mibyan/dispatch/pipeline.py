@@ -11,7 +11,16 @@ from mibyan.dispatch.arguments import ArgumentProblem, Prepared, copy_arguments,
 from mibyan.dispatch.chains import Round
 from mibyan.dispatch.names import find_entry, suggest_names
 from mibyan.dispatch.policy import Ballot, read_answer
-from mibyan.dispatch.steps import ENDINGS, CallCancelled, DeadlinePassed, Outcome, Step, Steps, StepTimeout
+from mibyan.dispatch.steps import (
+    CallCancelled,
+    DeadlinePassed,
+    NonsenseError,
+    Outcome,
+    Step,
+    StepFailed,
+    Steps,
+    StepTimeout,
+)
 from mibyan.errors import MibyanError
 from mibyan.hooks.decisions import Ask, Block, Modify
 from mibyan.text import describe_exception, plain_text, replace_surrogates
@@ -36,10 +45,6 @@ class Refused(Exception):  # noqa: N818 - becomes the answer
     def __init__(self, answer: ToolResult) -> None:
         super().__init__(answer.error)
         self.answer = answer
-
-
-class StepFailed(Exception):  # noqa: N818 - becomes the answer
-    """Code around the handler failed; carries what its exception said."""
 
 
 class Pipeline:
@@ -170,9 +175,9 @@ class Pipeline:
         return entry
 
     def _activate(self, call: Call, entry: ToolEntry) -> Steps:
-        outcome = yield Step(entry.activate, label=f"the import of plugin {entry.owner.id!r}")  # type: ignore[arg-type]
-        if isinstance(outcome.error, MibyanError):
-            raise Refused(answers.unavailable(call, outcome.error.message))
+        outcome = yield Step(entry.activate, label=f"the import of plugin {entry.owner.id!r}", explain=_why_not)  # type: ignore[arg-type]
+        if isinstance(outcome.error, StepFailed):
+            raise Refused(answers.unavailable(call, outcome.told))
         _value(outcome)
         found = self._store.find(entry.name)
         if found is None or found.activate is not None:
@@ -248,8 +253,8 @@ class Pipeline:
         step = Step(entry.approval, (copy_arguments(prepared.args), context), owner=entry.owner,
                     label=f"the approval of {entry.name}", finish=_read_approval)  # fmt: skip
         outcome = yield step
-        if outcome.error is not None and not isinstance(outcome.error, ENDINGS):
-            message = f"Blocked: the approval check of {entry.name} failed ({outcome.told})."
+        if isinstance(outcome.error, StepFailed | NonsenseError):
+            message = f"Blocked: the approval check of {entry.name} failed ({outcome.error})."
             raise Refused(answers.blocked(call, message, entry.owner.id))
         match _value(outcome):
             case Block(message):
@@ -349,11 +354,14 @@ def _value(outcome: Outcome) -> Any:
         BaseException: What ended the call.
         StepFailed: The step's code raised.
     """
-    if outcome.error is None:
-        return outcome.value
-    if isinstance(outcome.error, ENDINGS):
+    if outcome.error is not None:
         raise outcome.error
-    raise StepFailed(str(outcome.told or describe_exception(outcome.error)))
+    return outcome.value
+
+
+def _why_not(error: BaseException) -> str:
+    """Why a plugin can't be imported."""
+    return error.message if isinstance(error, MibyanError) else describe_exception(error)
 
 
 def _seconds(answer: Any) -> float | None:

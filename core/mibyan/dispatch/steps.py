@@ -87,11 +87,12 @@ class Step:
 
 @dataclass(slots=True, eq=False)
 class Outcome:
-    """What became of a step: a value, or the exception it ended with."""
+    """What became of a step: a value, or how it ended."""
 
     value: Any = None
+    #: One of `ENDINGS`, `StepTimeout`, `NonsenseError` or `StepFailed`: never an exception of foreign code.
     error: BaseException | None = None
-    #: What the exception says: `Type: message`, or what the step's `explain` made of it.
+    #: What foreign code's exception says: `Type: message`, or what the step's `explain` made of it.
     told: Any = None
 
 
@@ -105,6 +106,14 @@ class DeadlinePassed(Exception):  # noqa: N818 - likewise
 
 class CallCancelled(BaseException):
     """The call was cancelled from outside: the session was interrupted, the runtime closed, the host's task ended."""
+
+
+class StepFailed(Exception):  # noqa: N818 - likewise
+    """Foreign code raised; the text says what. Its exception itself is touched no more: it may lie about what it is."""
+
+
+class NonsenseError(Exception):
+    """An implementation's answer can't be read."""
 
 
 #: How a call ends that doesn't end by itself.

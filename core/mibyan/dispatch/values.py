@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from mibyan.schema.jsontext import JSONProblem, parse_strict, to_data, to_json
+from mibyan.schema.jsontext import to_data, to_json
 from mibyan.text import plain_text, replace_surrogates
 from mibyan.tools.results import ToolResult
 
@@ -104,13 +105,33 @@ def _image_bytes(value: Any) -> bytes | None:
 
 def data_of(text: str) -> Any:
     """The value of a text that is JSON of an object or array; `None` where it isn't."""
-    stripped = text.lstrip()[:1]
-    if stripped not in {"{", "["}:
+    if text.lstrip()[:1] not in {"{", "["}:
         return None
     try:
-        return parse_strict(text)
-    except (JSONProblem, RecursionError):
+        return _decode(text)
+    except (ValueError, RecursionError):
         return None
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is JSON of an object or array; of a very long one its two ends are looked at."""
+    if len(text) > _LONG:
+        return text.lstrip()[:1] + text[-100:].rstrip()[-1:] in {"{}", "[]"}
+    return data_of(text) is not None
+
+
+def _refuse(name: str) -> NoReturn:
+    """Python's decoder knows NaN and the infinities, JSON doesn't.
+
+    Raises:
+        ValueError: Always.
+    """
+    raise ValueError(name)
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse).decode
+#: Characters from which on a text isn't parsed to find out what it is.
+_LONG = 5_000_000
 
 
 def error_of(text: str) -> tuple[str, str | None] | None:

@@ -1,0 +1,132 @@
+"""A runtime without plugins, the ways in, and tools made of plain functions."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from mibyan import Runtime, ToolCall, ToolEntry, ToolResult
+
+ANY = {"type": "object", "properties": {}}
+
+#: Seconds for what must happen at once but may be late on a busy machine.
+SOON = 20.0
+
+
+class Face(Protocol):
+    """One of the ways in."""
+
+    name: str
+    rt: Runtime
+
+    def __call__(self, name: Any = "x", args: Any = None, **options: Any) -> ToolResult: ...
+
+
+def inline(rt: Runtime, call: ToolCall, **options: Any) -> ToolResult:
+    return rt.execute(call, **options)
+
+
+def guarded(rt: Runtime, call: ToolCall, **options: Any) -> ToolResult:
+    return rt.execute(call, **{"timeout": SOON, **options})
+
+
+def awaited(rt: Runtime, call: ToolCall, **options: Any) -> ToolResult:
+    return asyncio.run(rt.aexecute(call, **options))
+
+
+def in_a_loop(rt: Runtime, call: ToolCall, **options: Any) -> ToolResult:
+    async def main() -> ToolResult:
+        return rt.execute(call, **options)
+
+    return asyncio.run(main())
+
+
+def on_a_thread(rt: Runtime, call: ToolCall, **options: Any) -> ToolResult:
+    box: list[ToolResult] = []
+    thread = threading.Thread(target=lambda: box.append(rt.execute(call, **options)))
+    thread.start()
+    thread.join(SOON)
+    return box[0]
+
+
+def many(rt: Runtime, call: ToolCall, **options: Any) -> ToolResult:
+    (result,) = rt.call_many([call], **options)
+    return result
+
+
+FACES: dict[str, Callable[..., ToolResult]] = {
+    "inline": inline,
+    "guarded": guarded,
+    "awaited": awaited,
+    "in a loop": in_a_loop,
+    "on a thread": on_a_thread,
+    "many": many,
+}
+
+
+@pytest.fixture
+def rt(tmp_path: Path) -> Iterator[Runtime]:
+    """A runtime that looks for no plugins."""
+    runtime = make_runtime(tmp_path / "mibyan")
+    yield runtime
+    runtime.close()
+
+
+def make_runtime(home: Path, **config: Any) -> Runtime:
+    """A runtime that looks for no plugins, with this configuration."""
+    runtime = Runtime(home=home, config=config or None)
+    runtime._parts._loaded = True
+    return runtime
+
+
+@pytest.fixture(params=FACES)
+def face(request: pytest.FixtureRequest, rt: Runtime) -> Face:
+    """Each of the ways in."""
+
+    def run(name: Any = "x", args: Any = None, call_id: str | None = None, **options: Any) -> ToolResult:
+        return FACES[request.param](rt, ToolCall(name, args, call_id), **options)
+
+    run.name, run.rt = request.param, rt  # type: ignore[attr-defined]
+    return run
+
+
+@pytest.fixture(params=["sync", "async"])
+def kind(request: pytest.FixtureRequest) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a handler of a function: as it is, or a coroutine function."""
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        if request.param == "sync":
+            return function
+
+        async def handler(args: dict[str, Any], **context: Any) -> Any:
+            return function(args, **context)
+
+        return handler
+
+    return make
+
+
+@pytest.fixture
+def add(rt: Runtime) -> Callable[..., ToolEntry]:
+    """Registers a handler as a tool."""
+
+    def register(handler: Callable[..., Any], name: str = "x", parameters: Any = None, **options: Any) -> ToolEntry:
+        schema = {"description": "d", "parameters": ANY if parameters is None else parameters}
+        entry = rt.registry.register(name, "tests", schema, handler, **options)
+        assert entry is not None
+        return entry
+
+    return register
+
+
+@pytest.fixture
+def seen(rt: Runtime) -> list[dict[str, Any]]:
+    """What `post_tool_call` was told, call by call."""
+    told: list[dict[str, Any]] = []
+    rt.add_hook("post_tool_call", lambda **values: told.append(values))
+    return told
