@@ -54,7 +54,7 @@ def resolve(reads: Iterable[str], writes: Iterable[str], cwd: str) -> Resources:
     """
     read = [place for name in reads for place in places(name, cwd)]
     wrote = [place for name in writes for place in places(name, cwd)]
-    ways = {key(link) for place in (*read, *wrote) for link in place.links}
+    ways = {key(path) for place in (*read, *wrote) for path in place.way}
     written = _keys(wrote)
     touched = written | _keys(read) | ways
     return Resources(

@@ -18,8 +18,9 @@ class Place:
 
     #: Absolute, without symbolic links.
     end: str
-    #: The symbolic links that were followed on the way to its last name.
-    links: tuple[str, ...] = ()
+    #: What must be as it is for the path to lead there, beside the directories above: the symbolic links on the way to
+    #: its last name, and the directories that it leaves again by `..`.
+    way: tuple[str, ...] = ()
     #: The symbolic links that the last name itself stands for.
     last_links: tuple[str, ...] = ()
 
@@ -81,26 +82,29 @@ class _Way:
     def __init__(self, path: str) -> None:
         self.here = "/"
         self.pending = path.split("/")[::-1]
-        self.links: list[str] = []
+        self.way: list[str] = []
+        self.links = 0
         self.last_links: list[str] = []
 
     def place(self) -> Place:
         while self.pending:
             name = self.pending.pop()
             if name == "..":
+                self.way.append(self.here)
                 self.here = os.path.dirname(self.here)
             elif name not in {"", "."}:
                 self._go(os.path.join(self.here, name))
-        return Place(self.here, tuple(self.links), tuple(self.last_links))
+        return Place(self.here, tuple(self.way), tuple(self.last_links))
 
     def _go(self, step: str) -> None:
         """Take one step; over a link, the way goes on where it points to."""
         target = _target(step)
-        if target is None or len(self.links) + len(self.last_links) >= MAX_LINKS:
+        if target is None or self.links == MAX_LINKS:
             self.here = step
             return
+        self.links += 1
         is_last = all(name in {"", "."} for name in self.pending)
-        (self.last_links if is_last else self.links).append(step)
+        (self.last_links if is_last else self.way).append(step)
         if target.startswith("/"):
             self.here = "/"
         self.pending += target.split("/")[::-1]
