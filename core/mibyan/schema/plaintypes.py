@@ -53,8 +53,16 @@ def plain_schema(annotation: Any) -> dict[str, Any]:
         return {"items": plain_schema(args[0]), "type": "array"}
     if origin is dict:
         return {"additionalProperties": plain_schema(args[1]) or True, "type": "object"}
-    # pydantic puts null last.
-    return {"anyOf": [plain_schema(arg) for arg in sorted(args, key=lambda arg: arg is NoneType)]}
+    return _union_schema([plain_schema(arg) for arg in sorted(args, key=lambda arg: arg is NoneType)])
+
+
+def _union_schema(branches: list[dict[str, Any]]) -> dict[str, Any]:
+    """Any of some schemas, each once; pydantic puts null last."""
+    distinct: list[dict[str, Any]] = []
+    for branch in branches:
+        if branch not in distinct:
+            distinct.append(branch)
+    return {"anyOf": distinct} if len(distinct) > 1 else distinct[0]
 
 
 def _literal_schema(values: list[Any]) -> dict[str, Any]:
