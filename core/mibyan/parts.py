@@ -79,7 +79,7 @@ class Parts:
         self._plugins: PluginLoader | None = None
         self._toolsets: ToolsetResolver | None = None
         self._definitions: DefinitionBuilder | None = None
-        self._provided: dict[str, Any] = {}
+        self._plugin_configs: dict[str, Mapping[str, Any]] = {}
         self._loaded = False
         self._closed = False
         #: The runtime these are the parts of.
@@ -175,13 +175,10 @@ class Parts:
             MibyanError: No plugin provides it.
         """
         with self._lock:
-            if name not in self._provided:
-                factory = self.plugins.provided.get(name)
-                if factory is None:
-                    msg = f"No plugin provides {name!r}."
-                    raise MibyanError(msg, hint=f"Enable the plugin that does: `mibyan plugins enable {name}`.")
-                self._provided[name] = factory()
-            return self._provided[name]
+            if name not in self.plugins.provided:
+                msg = f"No plugin provides {name!r}."
+                raise MibyanError(msg, hint=f"Enable the plugin that does: `mibyan plugins enable {name}`.")
+            return self.plugins.provided.service(name)
 
     # Sessions ----------------------------------------------------------------------------------------------------
 
@@ -273,8 +270,12 @@ class Parts:
         self.dispatcher.start_async(awaitable)
 
     def _plugin_config(self, plugin_id: str | None) -> Mapping[str, Any]:
-        entry = None if plugin_id is None else self.config.settings.plugins.entries.get(plugin_id)
-        return {} if entry is None else entry.config
+        """What the operator gave a plugin for its own: the same as its `ctx.config`, whatever the spelling of its id."""
+        if plugin_id is None:
+            return {}
+        if plugin_id not in self._plugin_configs:
+            self._plugin_configs[plugin_id] = self.plugins.config_of(plugin_id)
+        return self._plugin_configs[plugin_id]
 
     def _secret_names(self) -> frozenset[str]:
         """The variables whose values are secret: those that tools need, and those that the configuration names."""

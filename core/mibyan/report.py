@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,11 @@ class DecisionLog:
         """Drop what was said about `subject` (it is about to be decided anew)."""
         with self._lock:
             self._decisions = {d: None for d in self._decisions if d.subject != subject}
+
+    def retract(self, plugin_id: str, kinds: Collection[str]) -> None:
+        """Drop the decisions of some kinds that came of what a plugin did: it is gone, and they aren't so any more."""
+        with self._lock:
+            self._decisions = {d: None for d in self._decisions if d.plugin_id != plugin_id or d.kind not in kinds}
 
     def report(self) -> Report:
         """A snapshot."""

@@ -306,6 +306,7 @@ def test_rows_are_json(world: World) -> None:
         "frozen", tool("word"), {"version": "1.2", "tools": [frozen_tool("word")], "hooks": ["post_tool_call"]}
     )
     world.folder("plain", tool("other"))
+    surveyed_row = row(surveyed(world, "frozen"))
     loader = world.load()
     snapshot = loader._services.store.snapshot
     rows = {record.id: row(record, snapshot) for record in loader.all_records()}
@@ -314,6 +315,5 @@ def test_rows_are_json(world: World) -> None:
     }  # fmt: skip
     assert rows["frozen"]["tools"] == ["word"]
     assert rows["plain"]["schema_tokens"] > 10
-    surveyed_row = row(surveyed(world, "frozen"))
     assert (surveyed_row["state"], surveyed_row["tools"]) == ("found", ["word"])
     assert surveyed_row["schema_tokens"] > 5

@@ -151,7 +151,11 @@ def test_a_kept_registry_refuses(runtime: Runtime, method: str) -> None:
     """plugins.L7: `ctx.registry` that somebody kept raises an error that is an ownership error and a plugin error."""
     ctx, _ = runtime.provided("late")
     runtime.plugins.unload("gone")
-    arguments = {"register": ("y", "words", SCHEMA, len), "register_toolset_alias": ("w", "words"), "deregister": ("x",)}
+    arguments = {
+        "register": ("y", "words", SCHEMA, len),
+        "register_toolset_alias": ("w", "words"),
+        "deregister": ("x",),
+    }
     with pytest.raises(ToolOwnershipError, match="it isn't loaded") as caught:
         getattr(ctx.registry, method)(*arguments[method])
     assert isinstance(caught.value, PluginError)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mibyan.cli.tables import Column, show_fields, show_table
 from mibyan.errors import MibyanError
-from mibyan.plugins.rows import row
+from mibyan.plugins.rows import day, row
 from mibyan.plugins.state import DISABLED, FOUND, PROBLEMS
 from mibyan.report import Decision, DecisionLog
 from mibyan.text import one_line
@@ -25,16 +25,16 @@ _STYLES: Final = {"active": "green", "ready": "green", "failed": "red", "incompa
 _LIST: Final = (
     Column("ID"), Column("SOURCE"), Column("VERSION"), Column("STATE", styles=_STYLES), Column("TOOLS", right=True),
     Column("HOOKS", right=True), Column("OVERRIDES", right=True), Column("IMPORT MS", right=True),
-    Column("TOKENS", right=True),
+    Column("TOKENS", right=True), Column("LOADED"),
 )  # fmt: skip
 
 
 def off(record: PluginRecord) -> PluginRecord:
     """The record of a plugin that is off because the configuration can't be used (plugins.L6)."""
-    if record.state != FOUND:
+    if record.state != FOUND and record.loaded_at is None:
         return record
     reason = "the configuration can't be used, and until it is mended plugins are off"
-    return replace(record, state=DISABLED, reason=reason, hint="mibyan config validate")
+    return replace(record, state=DISABLED, reason=reason, hint="mibyan config validate", loaded_at=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,8 @@ def print_list(out: Output, objects: Sequence[dict[str, Any]], problems: Sequenc
 def _row(one: dict[str, Any]) -> list[str]:
     counts = [str(len(one[key])) if one[key] else "" for key in ("tools", "hooks", "overrides")]
     import_ms = "" if one["import_ms"] is None else f"{one['import_ms']:g}"
-    return [one["id"], one["source"], one["version"], one["state"], *counts, import_ms, str(one["schema_tokens"] or "")]
+    tokens = str(one["schema_tokens"] or "")
+    return [one["id"], one["source"], one["version"], one["state"], *counts, import_ms, tokens, day(one["loaded_at"])]
 
 
 def _disabled(objects: Sequence[dict[str, Any]]) -> list[str]:
@@ -115,6 +116,7 @@ def print_details(out: Output, told: dict[str, Any]) -> None:
     lists = ("tools", "hooks", "overrides")
     show_fields(out, {
         **{key: told[key] for key in ("id", "source", "version", "state", "reason")},
+        "loaded at": told["loaded_at"] or "",
         "next": told["hint"] or "",
         "origin": told["origin"],
         **{key: str(manifest.get(key, "")) for key in said},

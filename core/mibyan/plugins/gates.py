@@ -62,6 +62,10 @@ class Gates:
                               origin=candidate.origin, hint=verdict.hint)  # fmt: skip
         return verdict.digest.sources
 
+    def is_trusted(self, candidate: Candidate) -> bool:
+        """Whether nobody's trust is lacking: it is no project's code, or the operator has allowed it."""
+        return self._untrusted(candidate) is None
+
     def _untrusted(self, candidate: Candidate) -> Refusal | None:
         if not is_project_code(candidate):
             return None

@@ -8,24 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
 from mibyan.plugins import gates
+from mibyan.plugins.admission import Admission
 from mibyan.plugins.attribution import acting
 from mibyan.plugins.gates import Gates
 from mibyan.plugins.loading import Loading
 from mibyan.plugins.offers import OfferedThings, Provided
+from mibyan.plugins.outcomes import Outcomes
+from mibyan.plugins.policies import PolicyGuards, is_policy
 from mibyan.plugins.services import LoaderServices
-from mibyan.plugins.slots import PluginSlot, find_slot
+from mibyan.plugins.slots import PluginSlot, find_slot, tools_by_owner
 from mibyan.plugins.sources import ids
 from mibyan.plugins.sources.scan import discover
-from mibyan.plugins.state import ACTIVE, FAILED, FOUND, NEEDS, READY, SHADOWED, PluginRecord
-from mibyan.plugins.telling import tell_notes, tell_state
+from mibyan.plugins.state import ACTIVE, FOUND, NEEDS, READY, SHADOWED, PluginRecord
+from mibyan.plugins.telling import tell_notes
 from mibyan.tools.current import Current
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from mibyan.plugins.candidate import Candidate, Discovery, Note
-    from mibyan.plugins.gates import Refusal
 
 __all__ = ["LoaderServices", "PluginLoader"]
 
@@ -48,10 +50,13 @@ class PluginLoader:
 
     def __init__(self, services: LoaderServices) -> None:
         self._services = services
-        self._loading = Loading(services, self.activate, self.resolve)
-        self._lock = threading.RLock()
-        self._gates = Gates(services)
         self._slots: list[PluginSlot] = []
+        self._gates = Gates(services)
+        self._policies = PolicyGuards(services, self._is_trusted)
+        self._loading = Loading(services, self.activate, self.resolve, self._policies)
+        self._admission = Admission(services, self._loading, self._policies, self._slots)
+        self._outcomes = Outcomes(services.home)
+        self._lock = threading.RLock()
         self._notes: tuple[Note, ...] = ()
         self._loaded = False
         self._closed = False
@@ -69,6 +74,7 @@ class PluginLoader:
             if not self._loaded:
                 self._load_all()
                 self._loaded = True
+                self.keep_outcomes()
         finally:
             _LOADING.reset(token)
             self._lock.release()
@@ -78,14 +84,17 @@ class PluginLoader:
             found = self._discover()
             self._notes = found.notes
             tell_notes(found.notes, self._services.log)
-            self._slots = [PluginSlot(candidate, rank) for rank, candidate in enumerate(found.candidates)]
+            self._slots += [PluginSlot(candidate, rank) for rank, candidate in enumerate(found.candidates)]
         undecided = [slot for slot in self._slots if slot.state == FOUND]
         for slot in undecided:
-            self._ask(slot)
+            self._admission.ask(slot, self._gates)
         for slot in undecided:
             if slot.state == FOUND:
-                self._load_slot(slot)
-        self._drop_bereft()
+                self._admission.admit(slot)
+        self._admission.drop_bereft()
+
+    def _is_trusted(self, candidate: Candidate) -> bool:
+        return self._gates.is_trusted(candidate)
 
     def _discover(self) -> Discovery:
         services = self._services
@@ -94,75 +103,6 @@ class PluginLoader:
             services.config.settings.plugins, services.home, services.project, safe_mode=services.safe_mode,
             also=services.also, no=services.no, further=services.further, unable=self._gates.is_unable,
         )  # fmt: skip
-
-    def _load_slot(self, slot: PluginSlot) -> None:
-        """Announce or import a plugin that nothing speaks against."""
-        refusal = gates.needs(slot.candidate, self._standing)
-        if refusal is not None:
-            self._refuse(slot, refusal)
-            return
-        lacking = gates.missing(slot.candidate)
-        if slot.is_frozen:
-            self._attempt(slot, lambda: self._loading.announce(slot))
-        elif lacking is None:
-            self._attempt(slot, lambda: self._run(slot))
-        if lacking is not None and slot.state != FAILED:
-            self._refuse(slot, lacking)
-
-    def _run(self, slot: PluginSlot) -> None:
-        targets = [
-            one.candidate.target.value.partition(":")[0] for one in self._slots
-            if one.candidate.target is not None and one.candidate.target.kind in {"module", "entry_point"}
-        ]  # fmt: skip
-        self._loading.run(slot, targets)
-
-    def _attempt(self, slot: PluginSlot, do: Callable[[], None]) -> None:
-        """Do something with a plugin; its failure is a state of that plugin and nothing else."""
-        self._services.log.forget(f"plugin:{slot.id}")
-        try:
-            do()
-        except KeyboardInterrupt:
-            slot.become(FOUND, "its loading was interrupted")
-            raise
-        except BaseException as error:
-            from mibyan.plugins.failures import describe_failure
-
-            reason, hint = describe_failure(error, slot.code)
-            slot.become(FAILED, reason, hint or f"mibyan plugins disable {slot.id}")
-            tell_state(slot, self._services.log, error)
-        else:
-            tell_state(slot, self._services.log)
-
-    def _ask(self, slot: PluginSlot) -> None:
-        """Whether the plugin itself is in order; of project code the bytes that were hashed are kept."""
-        self._refuse(slot, self._gates.first(slot.candidate))
-        slot.sources = self._gates.sources(slot.candidate) if slot.state == FOUND else None
-
-    def _refuse(self, slot: PluginSlot, refusal: Refusal | None) -> None:
-        if refusal is not None:
-            self._services.log.forget(f"plugin:{slot.id}")
-            slot.become(*refusal)
-            tell_state(slot, self._services.log)
-
-    def _standing(self, name: str) -> tuple[Candidate, Refusal | None] | None:
-        """For `gates.needs`: the plugin with an id, and why it isn't there."""
-        slot = find_slot(self._slots, name)
-        if slot is None:
-            return None
-        usable = slot.state in {FOUND, READY, ACTIVE}
-        return slot.candidate, None if usable else gates.Refusal(slot.state, slot.reason, slot.hint)
-
-    def _drop_bereft(self) -> None:
-        """Take away those whose required plugin, which came later, has failed."""
-        changed = True
-        while changed:
-            changed = False
-            for slot in self._slots:
-                refusal = gates.needs(slot.candidate, self._standing) if slot.state in {READY, ACTIVE} else None
-                if refusal is not None:
-                    self._loading.dismantle(slot)
-                    self._refuse(slot, refusal)
-                    changed = True
 
     # Using -------------------------------------------------------------------------------------------------------
 
@@ -180,6 +120,7 @@ class PluginLoader:
             return
         from mibyan.plugins.transaction import turn
 
+        before = slot.loaded_at
         with turn(slot.id):
             if slot.is_active:
                 return
@@ -187,19 +128,27 @@ class PluginLoader:
                 why = "the runtime is closed" if self._closed else "it is being imported right now"
                 raise PluginError(f"plugin {slot.id!r} can't be used: {why}", plugin_id=slot.id)
             self._activate(slot)
+        if slot.loaded_at != before:
+            self._keep([slot])
         if not slot.is_active:
             raise _unusable(slot)
 
     def _activate(self, slot: PluginSlot) -> None:
         if slot.state == FOUND:
-            self._load_slot(slot)
-        if slot.state == READY or (slot.state == NEEDS and slot.context is not None):
+            self._admission.admit(slot)
+        if slot.state == READY or (slot.state == NEEDS and self._may_have_come(slot)):
             try:
-                self._attempt(slot, lambda: self._run(slot))
+                self._admission.run(slot)
             except KeyboardInterrupt:
                 # Only this use of it was interrupted: the next one may try again.
-                self._attempt(slot, lambda: self._loading.announce(slot))
+                self._admission.announce(slot)
                 raise
+
+    @staticmethod
+    def _may_have_come(slot: PluginSlot) -> bool:
+        """Whether what an announced plugin lacked may be there by now; of a policy it must be."""
+        lacks = is_policy(slot.candidate) and gates.missing(slot.candidate) is not None
+        return slot.context is not None and not lacks
 
     def resolve(self, plugin_id: str, target: str) -> Any:
         """What `module:attribute` names in a plugin, which is imported if need be.
@@ -231,7 +180,7 @@ class PluginLoader:
             return self._services.awaited(offer.value(text))
 
     @property
-    def provided(self) -> Mapping[str, Callable[..., Any]]:
+    def provided(self) -> Provided:
         """The factories of services by name (`ctx.provide`); a look-up imports the plugin whose id is the name."""
         return Provided(self._loading.offers, self._import_provider, self._services.store)
 
@@ -253,7 +202,7 @@ class PluginLoader:
 
     def all_records(self) -> tuple[PluginRecord, ...]:
         """All that was found, those that are shadowed too, in order."""
-        return tuple(slot.record(self._services.store, self._services.hooks) for slot in self._slots.copy())
+        return self._records(self._slots.copy())
 
     def get(self, plugin_id: str) -> PluginRecord:
         """One plugin, by its id in any spelling.
@@ -261,7 +210,7 @@ class PluginLoader:
         Raises:
             PluginError: There is none; the message has a suggestion.
         """
-        return self._require(plugin_id).record(self._services.store, self._services.hooks)
+        return self._records([self._require(plugin_id)])[0]
 
     def survey(self) -> tuple[PluginRecord, ...]:
         """All plugins as far as finding them and reading their manifests can tell; nothing is imported (plugins.L8)."""
@@ -271,7 +220,27 @@ class PluginLoader:
 
         found = self._discover()
         self._notes = found.notes
-        return survey(found.candidates, self._gates)
+        return survey(found.candidates, self._gates, self._outcomes)
+
+    def config_of(self, plugin_id: str) -> Mapping[str, Any]:
+        """What the operator gave a plugin for its own (`plugins.entries.<id>.config`); empty for an unknown id."""
+        slot = find_slot(self._slots, plugin_id)
+        return {} if slot is None else gates.operator_entry(self._services.config, slot.candidate)[1].config
+
+    def keep_outcomes(self, *, afresh: bool = False) -> None:
+        """Keep what became of the plugins for those who ask without loading any (plugins.L9).
+
+        Args:
+            afresh: Whether also what is as it was gets the time of this load.
+        """
+        self._outcomes.keep(self.all_records(), self._services.store, whole=True, afresh=afresh)
+
+    def _keep(self, slots: Sequence[PluginSlot]) -> None:
+        self._outcomes.keep(self._records(slots), self._services.store)
+
+    def _records(self, slots: Sequence[PluginSlot]) -> tuple[PluginRecord, ...]:
+        store, names = self._services.store, tools_by_owner(self._services.store)
+        return tuple(slot.record(store, self._services.hooks, names) for slot in slots)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -297,12 +266,7 @@ class PluginLoader:
 
         slot = self._require(plugin_id)
         with turn(slot.id):
-            if slot.busy:
-                raise PluginError(f"plugin {slot.id!r} can't be unloaded: it is being imported", plugin_id=slot.id)
-            self._loading.dismantle(slot)
-            if slot.state in {READY, ACTIVE, NEEDS}:
-                slot.become(FOUND, "it was unloaded")
-                tell_state(slot, self._services.log)
+            self._admission.take_out(slot)
 
     def reload(self, plugin_id: str) -> PluginRecord:
         """Unload a folder plugin, find it again and load it anew.
@@ -320,16 +284,18 @@ class PluginLoader:
             raise PluginError(f"plugin {slot.id!r} is installed: a restart is needed to load it anew", plugin_id=slot.id,
                               origin=slot.candidate.origin, hint="Restart the program.")  # fmt: skip
         with turn(slot.id):
-            self.unload(slot.id)
+            self._admission.take_out(slot, for_good=False)
             candidate = next((one for one in self._discover() if one.origin == slot.candidate.origin), None)
             if candidate is None:
                 self._slots.remove(slot)
+                self._admission.forget(slot)
                 raise PluginError(f"plugin {slot.id!r} is gone: there is nothing at {slot.candidate.origin}")
             slot.renew(candidate)
-            self._ask(slot)
+            self._admission.ask(slot, self._gates)
             if slot.state == FOUND:
-                self._load_slot(slot)
-        return slot.record(self._services.store, self._services.hooks)
+                self._admission.admit(slot)
+        self._keep([slot])
+        return self._records([slot])[0]
 
     def load_tools_directory(self, path: str | os.PathLike[str]) -> list[str]:
         """Load the files of a directory that register tools at their top level (seed 000, *Discovery*; plugins.F6).
@@ -349,9 +315,10 @@ class PluginLoader:
         slots = [self._slot_for(candidate) for candidate in tool_candidates(path, self._services, self._slots)]
         for slot in slots:
             if slot.state == FOUND:
-                self._ask(slot)
+                self._admission.ask(slot, self._gates)
             if slot.state == FOUND:
-                self._load_slot(slot)
+                self._admission.admit(slot)
+        self._keep(slots)
         return [slot.id for slot in slots if slot.state == ACTIVE]
 
     def _slot_for(self, candidate: Candidate) -> PluginSlot:
@@ -370,6 +337,7 @@ class PluginLoader:
             self._closed = True
         for slot in reversed(self._slots):
             self._loading.dismantle(slot)
+            self._policies.release(slot)
 
 
 def _unusable(slot: PluginSlot) -> PluginError:

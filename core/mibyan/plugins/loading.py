@@ -23,6 +23,7 @@ from mibyan.tools.owner import Owner
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from mibyan.plugins.policies import PolicyGuards
     from mibyan.plugins.services import LoaderServices
     from mibyan.plugins.slots import PluginSlot
     from mibyan.plugins.transaction import Transaction
@@ -37,12 +38,18 @@ class Loading:
         services: The runtime's parts.
         activate: Imports the plugin with an id.
         resolve: Imports the plugin with an id and gives what `module:attribute` names.
+        policies: What stands in for policies that can't be used.
     """
 
     def __init__(
-        self, services: LoaderServices, activate: Callable[[str], None], resolve: Callable[[str, str], Any]
+        self,
+        services: LoaderServices,
+        activate: Callable[[str], None],
+        resolve: Callable[[str, str], Any],
+        policies: PolicyGuards,
     ) -> None:
         self._services = services
+        self._policies = policies
         self._activate = activate
         self._resolve = resolve
         self._number: int | None = None
@@ -63,6 +70,7 @@ class Loading:
                 lambda target: self._resolve(plugin_id, target), rank=slot.rank,
             )  # fmt: skip
         except BaseException:
+            self._policies.hold(slot)
             self._take_back(slot, ledger)
             raise
         ledger.phase = "kept"
@@ -88,6 +96,7 @@ class Loading:
         ctx, ledger = self._begin(slot) if slot.context is None or slot.ledger is None else (slot.context, slot.ledger)
 
         def undo() -> None:
+            self._policies.hold(slot)
             self._take_back(slot, ledger)
             code.forget()
 
@@ -177,8 +186,9 @@ class Loading:
         ledger.announced = ledger.recorder = None
         self._services.hooks.remove_owner(ledger.owner)
         self._services.store.remove_owner(ledger.owner)
-        self.offers.remove_owner(ledger.owner)
-        for callback in (*last_words, *reversed(ledger.callbacks)):
+        services = self.offers.remove_owner(ledger.owner)
+        closing = [close for service in services if callable(close := _read_close(service))]
+        for callback in (*last_words, *closing, *reversed(ledger.callbacks)):
             self._call(slot, ledger, callback)
         ledger.callbacks.clear()
         if slot.ledger is ledger:
@@ -211,3 +221,11 @@ class Loading:
         self._services.log.add(
             Decision("warning", f"plugin:{slot.id}", reason, slot.id, slot.candidate.origin, fix, problem=True)
         )
+
+
+def _read_close(service: Any) -> Any:
+    """A service's `close`, `None` if it has none; a service whose attributes raise has none either, nor has a class."""
+    try:
+        return None if isinstance(service, type) else getattr(service, "close", None)
+    except Exception:
+        return None

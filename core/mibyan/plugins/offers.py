@@ -44,6 +44,8 @@ class OfferTable:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._offers: dict[tuple[str, str], Offer] = {}
+        #: What the factories of services made, oldest first.
+        self._made: dict[Offer, Any] = {}
 
     def add(self, offer: Offer) -> Offer | None:
         """Keep `offer`, in the place of its owner's former one.
@@ -68,10 +70,30 @@ class OfferTable:
         with self._lock:
             return tuple(offer for offer in self._offers.values() if offer.owner is owner)
 
-    def remove_owner(self, owner: Owner) -> None:
-        """Take away what `owner` offers."""
+    def made(self, offer: Offer, make: Callable[[], Any]) -> Any:
+        """The service of an offer, made on first use.
+
+        Raises:
+            PluginError: The plugin was unloaded meanwhile.
+        """
+        with self._lock:
+            if offer in self._made:
+                return self._made[offer]
+        service = make()
+        with self._lock:
+            if self._offers.get((offer.kind, offer.name)) is not offer:
+                raise PluginError(
+                    f"plugin {offer.owner.id!r} provides {offer.name!r} no longer", plugin_id=offer.owner.id
+                )
+            return self._made.setdefault(offer, service)
+
+    def remove_owner(self, owner: Owner) -> list[Any]:
+        """Take away what `owner` offers; the services that were made of it, the last one first."""
         with self._lock:
             self._offers = {key: offer for key, offer in self._offers.items() if offer.owner is not owner}
+            gone = [service for offer, service in self._made.items() if offer.owner is owner]
+            self._made = {offer: service for offer, service in self._made.items() if offer.owner is not owner}
+        return gone[::-1]
 
 
 class OfferedThings:
@@ -142,10 +164,25 @@ class Provided(Mapping[str, "Callable[..., Any]"]):
         self._store = store
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
+        return self._factory(self._offer(name))
+
+    def service(self, name: str) -> Any:
+        """The service itself: made on first use, kept until its plugin goes.
+
+        Raises:
+            KeyError: No plugin provides it.
+            PluginError: Its plugin is unloaded just now.
+            BaseException: Whatever its factory raises.
+        """
+        offer = self._offer(name)
+        return self._table.made(offer, self._factory(offer))
+
+    def _offer(self, name: str) -> Offer:
         if name not in self._table.of_kind("service"):
             self._import_provider(name)
-        offer = self._table.of_kind("service")[name]
+        return self._table.of_kind("service")[name]
 
+    def _factory(self, offer: Offer) -> Callable[..., Any]:
         def make(*args: Any, **kwargs: Any) -> Any:
             with acting(Current(self._store, offer.owner)):
                 return offer.value(*args, **kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ _CHARACTERS_A_TOKEN = 4
 
 
 def row(record: PluginRecord, snapshot: RegistrySnapshot | None = None) -> dict[str, Any]:
-    """One plugin as a JSON object: `{id source version state reason hint origin tools hooks overrides import_ms schema_tokens}`.
+    """One plugin as a JSON object.
+
+    Its keys: `id source version state reason hint origin tools hooks overrides import_ms schema_tokens loaded_at`.
 
     Args:
         record: The plugin.
@@ -33,12 +36,28 @@ def row(record: PluginRecord, snapshot: RegistrySnapshot | None = None) -> dict[
         "hooks": list(record.hooks),
         "overrides": list(record.overrides),
         "import_ms": record.import_ms,
-        "schema_tokens": _tokens(record, snapshot),
+        "schema_tokens": schema_tokens(record, snapshot) if record.schema_tokens is None else record.schema_tokens,
+        "loaded_at": None if record.loaded_at is None else moment(record.loaded_at),
     }
 
 
-def _tokens(record: PluginRecord, snapshot: RegistrySnapshot | None) -> int:
-    """What the definitions of its tools cost in a request: a quarter of their characters."""
+def moment(seconds: float) -> str:
+    """A time in seconds since the epoch as ISO 8601 has it, in UTC: `2026-10-01T09:05:00+00:00`."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(seconds))
+
+
+def day(moment: str | None) -> str:
+    """The same for people, to the minute: `2026-10-01 09:05Z`; empty for a plugin that wasn't loaded."""
+    return "" if moment is None else f"{moment[:10]} {moment[11:16]}Z"
+
+
+def schema_tokens(record: PluginRecord, snapshot: RegistrySnapshot | None) -> int:
+    """What the definitions of a plugin's tools cost in a request: a quarter of their characters.
+
+    Args:
+        record: The plugin.
+        snapshot: What the registry holds, where plugins are loaded; else the manifest's definitions count.
+    """
     schemas: list[Mapping[str, Any]] = []
     if snapshot is not None and record.owner is not None:
         schemas = [entry.schema for name in record.tools if (entry := snapshot.entries.get(name)) is not None]

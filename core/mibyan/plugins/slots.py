@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mibyan.plugins.ledger import Ledger
     from mibyan.plugins.state import State
     from mibyan.tools.entry import ToolEntry
+    from mibyan.tools.owner import Owner
     from mibyan.tools.store import RegistryStore
 
 
@@ -39,6 +40,8 @@ class PluginSlot:
     #: Of a frozen plugin: the entries that its manifest announced.
     announced: dict[str, ToolEntry] = field(default_factory=dict)
     import_ms: float | None = None
+    #: When its loading ended in this state, in seconds since the epoch.
+    loaded_at: float | None = None
     #: Whether its code is being imported right now.
     busy: bool = False
 
@@ -59,26 +62,43 @@ class PluginSlot:
 
     def renew(self, candidate: Candidate) -> None:
         """Be found anew."""
-        self.candidate, self.code, self.sources, self.import_ms = candidate, None, None, None
+        self.candidate, self.code, self.sources, self.import_ms, self.loaded_at = candidate, None, None, None, None
         self.become(FOUND)
 
     def become(self, state: State, reason: str = "", hint: str | None = None) -> None:
         """Be in another state."""
         self.state, self.reason, self.hint = state, reason, hint
 
-    def record(self, store: RegistryStore, hooks: HookTable) -> PluginRecord:
-        """What is to be said about the plugin now."""
+    def record(
+        self, store: RegistryStore, hooks: HookTable, names: Mapping[Owner, list[str]] | None = None
+    ) -> PluginRecord:
+        """What is to be said about the plugin now.
+
+        Args:
+            store: The tools.
+            hooks: The hooks.
+            names: The names of all tools by owner (`tools_by_owner`), if they are known already.
+        """
         owner = self.ledger.owner if self.ledger is not None and self.ledger.phase != "closed" else None
         tools: tuple[str, ...] = ()
         overrides: tuple[str, ...] = ()
         if owner is not None:
-            tools = tuple(sorted(name for name, entry in store.snapshot.entries.items() if entry.owner is owner))
+            tools = tuple(sorted((tools_by_owner(store) if names is None else names).get(owner, ())))
             overrides = tuple(name for name in tools if len(store.candidates(name).stack) > 1)
         implemented = hooks.names_of(owner) if owner is not None else ()
         shown = tuple(name for name in implemented if name != "mibyan_register")
         return PluginRecord(
-            self.candidate, self.state, self.reason, self.hint, owner, tools, shown, overrides, self.import_ms
-        )
+            self.candidate, self.state, self.reason, self.hint, owner, tools, shown, overrides, self.import_ms,
+            self.loaded_at,
+        )  # fmt: skip
+
+
+def tools_by_owner(store: RegistryStore) -> dict[Owner, list[str]]:
+    """The names of the tools that each owner holds."""
+    found: dict[Owner, list[str]] = {}
+    for name, entry in store.snapshot.entries.items():
+        found.setdefault(entry.owner, []).append(name)
+    return found
 
 
 def find_slot(slots: Sequence[PluginSlot], name: str) -> PluginSlot | None:

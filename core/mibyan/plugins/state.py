@@ -58,6 +58,10 @@ class PluginRecord:
     overrides: tuple[str, ...] = ()
     #: Milliseconds that its import and its registration took; `None`: it wasn't imported.
     import_ms: float | None = None
+    #: When it was loaded, or wasn't, with this outcome, in seconds since the epoch; `None`: that hasn't been tried.
+    loaded_at: float | None = None
+    #: What its tools' definitions cost in a request, if that was kept with the outcome of an earlier load.
+    schema_tokens: int | None = None
 
     @property
     def id(self) -> str:

@@ -13,14 +13,18 @@ if TYPE_CHECKING:
 
     from mibyan.plugins.candidate import Candidate
     from mibyan.plugins.gates import Gates, Refusal
+    from mibyan.plugins.outcomes import Outcomes
 
 
-def survey(candidates: Sequence[Candidate], doors: Gates) -> tuple[PluginRecord, ...]:
-    """A record for each candidate: why it won't be loaded, else `found`, with what its manifest defines.
+def survey(candidates: Sequence[Candidate], doors: Gates, outcomes: Outcomes) -> tuple[PluginRecord, ...]:
+    """A record for each candidate: why it won't be loaded, else what its last load came to, else `found`.
+
+    What was never loaded as it is now has what its manifest defines.
 
     Args:
         candidates: In order.
         doors: What is asked about each of them.
+        outcomes: What was kept of earlier loads.
     """
     refusals = [doors.first(candidate) for candidate in candidates]
 
@@ -29,10 +33,11 @@ def survey(candidates: Sequence[Candidate], doors: Gates) -> tuple[PluginRecord,
         known = [(one, refusal) for one, refusal in zip(candidates, refusals, strict=True) if one.id == found]
         return next(iter([*(pair for pair in known if pair[1] is None), *known]), None)
 
-    return tuple(
+    records = [
         _record(candidate, refusal or gates.needs(candidate, standing) or gates.missing(candidate))
         for candidate, refusal in zip(candidates, refusals, strict=True)
-    )
+    ]
+    return outcomes.recalled(records)
 
 
 def _record(candidate: Candidate, refusal: Refusal | None) -> PluginRecord:

@@ -38,6 +38,7 @@ def _found(invocation: Invocation, *, load: bool = False) -> Iterator[Found]:
         load = load and broken is None
         if load:
             loaded(invocation, runtime)
+            runtime.plugins.keep_outcomes(afresh=True)
         records: Sequence[PluginRecord] = runtime.plugins.survey()
         check_named_plugins(invocation, runtime.plugins.notes)
         yield Found(runtime, records if broken is None else [off(record) for record in records], loaded=load)
@@ -49,9 +50,9 @@ def _found(invocation: Invocation, *, load: bool = False) -> Iterator[Found]:
 def list_plugins(invocation: Invocation, load: bool) -> int:  # noqa: FBT001 - click's way
     """List the plugins: what each offers, or why it doesn't.
 
-    Without --load none is imported: then `found` is one that nothing speaks against, and what it offers is what its
-    manifest says. With --json: {"plugins": [{id source version state reason hint origin tools hooks overrides import_ms
-    schema_tokens}], "problems": [...]}.
+    Without --load none is imported: then each is as its last load left it, at that time. One that wasn't loaded since it
+    changed is `found`, with what its manifest says. With --json: {"plugins": [{id source version state reason hint origin
+    tools hooks overrides import_ms schema_tokens loaded_at}], "problems": [...]}.
     """
     with _found(invocation, load=load) as found:
         objects, problems = found.objects(), found.problems()

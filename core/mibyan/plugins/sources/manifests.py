@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +12,19 @@ from mibyan.plugins.sources.files import read_bytes, reason
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from mibyan.config.keys import KeyPath
+    from mibyan.plugins.candidate import Candidate
     from mibyan.plugins.sources.cache import ContentCache
 
 #: The manifest's name in a folder, and in a wheel as package data.
 FOLDER_MANIFEST = "plugin.yaml"
 #: The manifest's name in a wheel's dist-info, and of a built-in plugin.
 WHEEL_MANIFEST = "mibyan.json"
+
+#: A role in a text that is neither YAML nor JSON, but was meant to be.
+_ROLE = re.compile(rb"""(?:^|[{,])[ \t]*["']?role["']?[ \t]*:[ \t]*["']?(\w+)""", re.MULTILINE)
 
 
 def read_manifest(
@@ -83,3 +88,41 @@ def _parse(text: str, origin: str) -> tuple[Any, Mapping[KeyPath, int]]:
 
     document = parse_document(text, Path(origin).name, origin=origin)
     return document.data, document.lines
+
+
+def role_in_faulty(candidate: Candidate) -> str:
+    """The role that a plugin's manifest says although it can't be used as a manifest; empty if it says none.
+
+    An update that breaks a policy's manifest must not be the end of the policy.
+    """
+    for path in _manifest_files(candidate):
+        try:
+            data = read_bytes(path)
+        except (OSError, ValueError):
+            continue
+        return _role(data, str(path))
+    return ""
+
+
+def _manifest_files(candidate: Candidate) -> Iterator[Path]:
+    """Where the manifest of a candidate may lie."""
+    if candidate.origin.endswith(FOLDER_MANIFEST):
+        yield Path(candidate.origin)
+        return
+    yield Path(candidate.origin) / "extra_metadata" / WHEEL_MANIFEST
+    if candidate.root is not None:
+        yield candidate.root / FOLDER_MANIFEST
+    elif candidate.source == "pip":
+        from mibyan.plugins.sources.modules import data_names, is_module_name, top_folders
+
+        tops = top_folders(candidate.id) if is_module_name(candidate.id) else []
+        yield from (Path(top, name) for top in tops for name in data_names(candidate.id))
+
+
+def _role(data: bytes, origin: str) -> str:
+    try:
+        content, _ = _parse(data.decode("utf-8-sig"), origin)
+        return str(content.get("role", ""))
+    except (MibyanError, ValueError, AttributeError, RecursionError, MemoryError):
+        found = _ROLE.search(data)
+        return found[1].decode("utf-8", "replace") if found is not None else ""

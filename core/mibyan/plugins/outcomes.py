@@ -1,0 +1,235 @@
+"""`Outcomes`: what became of plugins when they were last loaded, for those who ask without loading any (plugins.L9).
+
+`$MIBYAN_HOME/cache/plugins.json`: `{"version": 1, "outcomes": {<id>: {<content digest>: {...}}}}`. It is a cache: one
+that can't be read is empty, one that can't be written isn't, and neither is ever an error.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from mibyan.plugins.contents import LOADED_BY, Contents
+from mibyan.plugins.sources.files import read_bytes
+from mibyan.plugins.state import ACTIVE, FAILED, FOUND, NEEDS, READY
+from mibyan.text import bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from mibyan.plugins.state import PluginRecord, State
+    from mibyan.tools.store import RegistryStore
+
+_VERSION = 1
+_SIZE_LIMIT = 32 * 1024 * 1024
+#: Contents of one plugin whose outcomes are kept (for several interpreters, say), and outcomes in all.
+_CONTENTS_LIMIT = 4
+_LIMIT = 2_000
+#: Characters of a reason and a hint that are kept.
+_TEXT_LIMIT = 2_000
+#: Seconds after which an outcome that is as it was gets a new time.
+_STALE = 3_600.0
+#: Seconds to wait for another process that writes: what isn't kept now is kept at the next start.
+_PATIENCE = 1.0
+
+#: The parts of an outcome that are lists of names.
+_LISTS = ("tools", "hooks", "overrides")
+#: The states that a load ends in; the others can be told at any time.
+_STATES = frozenset({READY, ACTIVE, FAILED, NEEDS})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one load of a plugin came to."""
+
+    state: State
+    reason: str
+    hint: str | None
+    tools: tuple[str, ...]
+    hooks: tuple[str, ...]
+    overrides: tuple[str, ...]
+    import_ms: float | None
+    #: `None`: it couldn't be told.
+    schema_tokens: int | None
+    #: When it ended, in seconds since the epoch.
+    time: float
+    #: Where the plugin was found, and the interpreter and the Mibyan that loaded it.
+    origin: str
+    by: str
+
+    def applied(self, record: PluginRecord) -> PluginRecord:
+        """The record of a plugin that wasn't loaded, with this outcome."""
+        return replace(
+            record, state=self.state, reason=self.reason, hint=self.hint, tools=self.tools, hooks=self.hooks,
+            overrides=self.overrides, import_ms=self.import_ms, schema_tokens=self.schema_tokens, loaded_at=self.time,
+        )  # fmt: skip
+
+    def tells(self, record: PluginRecord) -> bool:
+        """Whether a load that ended as `record` says adds nothing to this.
+
+        How long an import took isn't compared, nor is its time; that a manifest was read tells less than an import.
+        """
+        offered = (record.tools, record.hooks, record.overrides)
+        if offered != (self.tools, self.hooks, self.overrides):
+            return False
+        if self.state == ACTIVE and record.state in {ACTIVE, READY}:
+            return record.state == READY or abs(time.time() - self.time) < _STALE
+        same = (self.state, self.reason, self.hint) == (record.state, bounded(record.reason, _TEXT_LIMIT), record.hint)
+        return same and abs(time.time() - self.time) < _STALE
+
+
+#: Outcomes by plugin id and content digest.
+Kept = dict[str, dict[str, Outcome]]
+
+
+class Outcomes:
+    """The outcomes that are kept in one profile.
+
+    Args:
+        home: `$MIBYAN_HOME`; nothing is written as long as it isn't there.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._path = home / "cache" / "plugins.json"
+        self._lock = threading.Lock()
+        self._kept: Kept | None = None
+        self._writable = True
+
+    def recalled(self, records: Sequence[PluginRecord]) -> tuple[PluginRecord, ...]:
+        """Records of plugins that weren't loaded, each that nothing speaks against with its last load's outcome."""
+        kept, contents = _read(self._path), Contents()
+
+        def recall(record: PluginRecord) -> PluginRecord:
+            known = kept.get(record.id) if record.state == FOUND else None
+            outcome = known.get(contents.digest(record.candidate) or "") if known else None
+            return record if outcome is None else outcome.applied(record)
+
+        return tuple(map(recall, records))
+
+    def keep(
+        self, records: Iterable[PluginRecord], store: RegistryStore, *, whole: bool = False, afresh: bool = False
+    ) -> None:
+        """Keep what became of plugins; the file is written only if something is new.
+
+        Args:
+            records: Plugins; those that weren't loaded are passed over.
+            store: The tools, to tell what their definitions cost.
+            whole: Whether these are all that there are: what was kept of others that are gone is dropped.
+            afresh: Whether also what is as it was gets a new time.
+        """
+        try:
+            with self._lock:
+                self._keep(list(records), store, whole=whole, afresh=afresh)
+        except Exception:
+            # A cache is never an error; what it would have told is told by the next load.
+            self._writable = False
+
+    def _keep(self, records: list[PluginRecord], store: RegistryStore, *, whole: bool, afresh: bool) -> None:
+        if not self._writable or not self._home.is_dir():
+            return
+        if self._kept is None:
+            self._kept = _read(self._path)
+        contents = Contents()
+        new = [
+            (record.id, digest, record) for record in records if record.loaded_at is not None and record.state in _STATES
+            and (digest := contents.digest(record.candidate)) is not None
+            and (afresh or self._is_new(record, digest))
+        ]  # fmt: skip
+        seen = {record.origin for record in records} if whole else None
+        if new or (seen is not None and _gone(self._kept, seen)):
+            self._write([(plugin_id, digest, _outcome(record, store)) for plugin_id, digest, record in new], seen)
+
+    def _is_new(self, record: PluginRecord, digest: str) -> bool:
+        known = (self._kept or {}).get(record.id, {}).get(digest)
+        return known is None or not known.tells(record)
+
+    def _write(self, new: list[tuple[str, str, Outcome]], seen: set[str] | None) -> None:
+        """Put what is new to what other processes have written meanwhile."""
+        from mibyan.paths import file_lock, write_atomic
+
+        with file_lock(self._path, timeout=_PATIENCE):
+            kept = _read(self._path)
+            for plugin_id, origin in _gone(kept, seen) if seen is not None else ():
+                kept[plugin_id] = {d: one for d, one in kept[plugin_id].items() if one.origin != origin}
+            for plugin_id, digest, outcome in new:
+                kept[plugin_id] = {**_others(kept.get(plugin_id, {}), outcome), digest: outcome}
+            self._kept = _bounded(kept)
+            data = {plugin_id: {d: asdict(one) for d, one in known.items()} for plugin_id, known in self._kept.items()}
+            write_atomic(self._path, json.dumps({"version": _VERSION, "outcomes": data}))
+
+
+def _outcome(record: PluginRecord, store: RegistryStore) -> Outcome:
+    from mibyan.plugins.rows import schema_tokens
+
+    try:
+        tokens = schema_tokens(record, store.snapshot)
+    except Exception:  # a typed function whose schema can't be made: its plugin's code raises what it likes
+        tokens = None
+    hint = None if record.hint is None else bounded(record.hint, _TEXT_LIMIT)
+    return Outcome(
+        record.state, bounded(record.reason, _TEXT_LIMIT), hint, record.tools, record.hooks, record.overrides,
+        record.import_ms, tokens, record.loaded_at or time.time(), record.origin, LOADED_BY,
+    )  # fmt: skip
+
+
+def _gone(kept: Kept, seen: set[str]) -> list[tuple[str, str]]:
+    """Id and place of each plugin that was kept and isn't there any more."""
+    places = {(plugin_id, one.origin) for plugin_id, known in kept.items() for one in known.values()}
+    return sorted(pair for pair in places if pair[1] not in seen and not os.path.lexists(pair[1]))
+
+
+def _others(known: dict[str, Outcome], outcome: Outcome) -> dict[str, Outcome]:
+    """What is kept beside a new outcome: not what the same plugin came to when its content was another."""
+    return {d: one for d, one in known.items() if (one.origin, one.by) != (outcome.origin, outcome.by)}
+
+
+def _bounded(kept: Kept) -> Kept:
+    """The newest outcomes, in the order of ids."""
+    newest = sorted(
+        ((one.time, plugin_id, d, one) for plugin_id, known in kept.items() for d, one in known.items()),
+        key=lambda four: four[:3], reverse=True,
+    )  # fmt: skip
+    found: Kept = {}
+    for _, plugin_id, digest, outcome in newest[:_LIMIT]:
+        known = found.setdefault(plugin_id, {})
+        if len(known) < _CONTENTS_LIMIT:
+            known[digest] = outcome
+    return {plugin_id: found[plugin_id] for plugin_id in sorted(found)}
+
+
+def _read(path: Path) -> Kept:
+    """What the file says; what in it isn't ours is passed over."""
+    try:
+        content = json.loads(read_bytes(path, _SIZE_LIMIT))
+        if content["version"] != _VERSION:
+            return {}
+        return {
+            str(plugin_id): {str(digest): one for digest, data in known.items() if (one := _parsed(data)) is not None}
+            for plugin_id, known in content["outcomes"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def _parsed(data: Any) -> Outcome | None:
+    """An outcome, `None` if `data` isn't one."""
+    try:
+        given = [data[key] for key in _LISTS]
+        lists = dict(zip(_LISTS, map(tuple, given), strict=True))
+        outcome = Outcome(**{**data, **lists})
+        texts = (outcome.reason, outcome.origin, outcome.by, outcome.hint or "", *sum(lists.values(), ()))
+        numbers = (outcome.time, outcome.import_ms or 0, outcome.schema_tokens or 0)
+        sound = outcome.state in _STATES and all(isinstance(one, list) for one in given)
+        sound = sound and all(isinstance(text, str) for text in texts)
+        sound = sound and all(type(number) in {int, float} and math.isfinite(number) for number in numbers)
+        time.gmtime(outcome.time)
+    except (TypeError, KeyError, ValueError, OverflowError, OSError):
+        return None
+    return outcome if sound else None
