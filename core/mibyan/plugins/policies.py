@@ -40,33 +40,37 @@ class PolicyGuards:
 
         Called before a policy's hooks are taken back, so that there is no moment without either.
         """
-        if slot in self._held or not is_policy(slot.candidate) or not self._may_speak(slot.candidate):
+        if slot in self._held or not self._concerns(slot):
             return
         owner = self._held[slot] = Owner(slot.id, "plugin", slot.candidate.source)
         self._services.hooks.register(owner, {"pre_tool_call": lambda: Block(_refusal(slot))}, rank=slot.rank)
 
     def settle(self, slot: PluginSlot) -> None:
         """Let no call through if the plugin is a policy that can't be used; else let them."""
-        if slot.state not in _UNUSABLE:
+        if slot.state not in _UNUSABLE or not self._concerns(slot):
             self.release(slot)
             return
         self.hold(slot)
-        if slot in self._held:
-            self._tell(slot)
+        self._tell(slot)
 
     def release(self, slot: PluginSlot) -> None:
         """Let calls through, as far as it is for this plugin."""
         owner = self._held.pop(slot, None)
         if owner is not None:
             self._services.hooks.remove_owner(owner)
+            self._services.log.retract(slot.id, {"blocked"})
+
+    def _concerns(self, slot: PluginSlot) -> bool:
+        return is_policy(slot.candidate) and self._may_speak(slot.candidate)
 
     def _tell(self, slot: PluginSlot) -> None:
         import logging
 
-        told = f"every call is blocked: it is a policy (role: policy) and {slot.state}"
-        logging.getLogger("mibyan.plugins").error("Plugin %r: %s", slot.id, told)
+        told = f"every call is blocked: plugin {slot.id!r} is a policy (role: policy) that can't be used"
+        logging.getLogger("mibyan.plugins").error("%s", told)
+        origin = slot.candidate.origin
         self._services.log.add(
-            Decision("blocked", f"plugin:{slot.id}", told, slot.id, slot.candidate.origin, _command(slot), problem=True)
+            Decision("blocked", "hook:pre_tool_call", told, slot.id, origin, _command(slot), problem=True)
         )
 
 
@@ -83,13 +87,9 @@ def is_policy(candidate: Candidate) -> bool:
 
 def _refusal(slot: PluginSlot) -> str:
     """What the model and people read; of the state that the plugin is in when the call comes."""
-    how = (
-        f"it is {slot.state}: {one_line(slot.reason, 500)}"
-        if slot.state in _UNUSABLE
-        else "it is being loaded just now"
-    )
+    why = f"{slot.state}: {one_line(slot.reason, 500)}" if slot.state in _UNUSABLE else "it is being loaded just now"
     return (
-        f"Blocked: plugin {slot.id!r} decides which calls may run (role: policy), and {how}. "
+        f"Blocked: plugin {slot.id!r}, which decides what calls may run (role: policy), can't be used ({why}). "
         f"Mend it, or turn it off: {_command(slot)}"
     )
 
