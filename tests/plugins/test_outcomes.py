@@ -223,16 +223,26 @@ def test_a_module_that_is_one_file(world: World) -> None:
 
 
 def test_what_can_t_be_told_has_no_digest(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too many files, or one that can't be looked at: nothing is kept, and nothing is wrong."""
-    root = world.folder("plain", HOOKED)
+    """Too many files: nothing is kept, and nothing is wrong."""
+    world.folder("plain", HOOKED)
     monkeypatch.setattr("mibyan.plugins.contents.FILES_LIMIT", 1)
     world.load()
+    assert Contents().digest(surveyed(world, "plain").candidate) is None
     assert surveyed(world, "plain").state == "found"
-    monkeypatch.undo()
+    assert not kept(world).exists()
+
+
+def test_odd_files_in_a_folder(world: World) -> None:
+    """Links in a circle and to nowhere, pipes, links to folders: they are what they are, and aren't followed or read."""
+    root = world.folder("plain", HOOKED)
     (root / "loop").symlink_to(root / "loop")
-    monkeypatch.syspath_prepend(world.site)
-    candidate = surveyed(world, "plain").candidate
-    assert Contents().digest(candidate) is None
+    (root / "nowhere").symlink_to(root / "not there")
+    (root / "up").symlink_to(root.parent)
+    os.mkfifo(root / "pipe")
+    world.load()
+    assert surveyed(world, "plain").state == "active"
+    (root / "nowhere").unlink()
+    assert surveyed(world, "plain").state == "found"
 
 
 def test_large_folders_are_told_apart_by_time_and_size(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

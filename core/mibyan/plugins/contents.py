@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mibyan._version import __version__
@@ -80,7 +82,7 @@ def _folder_said(place: str, *, read: bool) -> str | None:
     try:
         files = [(name, path, status) for name, path, status in _files(place)]
         small = sum(status.st_size for _, _, status in files) <= BYTES_LIMIT
-        parts = (_bytes_said(path) if read and small else _status_said(status) for _, path, status in files)
+        parts = (_file_said(path, status, read=read and small) for _, path, status in files)
         return _digest(f"{name}\0{part}" for (name, _, _), part in zip(files, parts, strict=True))
     except (OSError, ValueError):
         return None
@@ -108,12 +110,25 @@ def _files(place: str) -> Iterator[tuple[str, str, os.stat_result]]:
                 raise ValueError(f"more than {FILES_LIMIT} files")
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(name)
-            elif not entry.is_dir():
-                yield name, entry.path, entry.stat()
+            else:
+                yield name, entry.path, _followed(entry)
 
 
-def _bytes_said(path: str) -> str:
-    return hashlib.sha256(read_bytes(path, BYTES_LIMIT)).hexdigest()
+def _followed(entry: os.DirEntry[str]) -> os.stat_result:
+    """The status of the file that an entry is or leads to; of a link to nowhere or to a folder its own."""
+    with suppress(OSError):
+        status = entry.stat()
+        if not stat.S_ISDIR(status.st_mode):
+            return status
+    return entry.stat(follow_symlinks=False)
+
+
+def _file_said(path: str, status: os.stat_result, *, read: bool) -> str:
+    """What a file is: its bytes' digest where they are to be read and can be, else its time of change and size."""
+    if read:
+        with suppress(OSError):
+            return hashlib.sha256(read_bytes(path, BYTES_LIMIT)).hexdigest()
+    return _status_said(status)
 
 
 def _status_said(status: os.stat_result) -> str:

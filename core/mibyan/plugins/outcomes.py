@@ -124,12 +124,15 @@ class Outcomes:
             whole: Whether these are all that there are: what was kept of others that are gone is dropped.
             afresh: Whether also what is as it was gets a new time.
         """
+        if not self._lock.acquire(timeout=_PATIENCE):
+            return
         try:
-            with self._lock:
-                self._keep(list(records), store, whole=whole, afresh=afresh)
+            self._keep(list(records), store, whole=whole, afresh=afresh)
         except Exception:
             # A cache is never an error; what it would have told is told by the next load.
             self._writable = False
+        finally:
+            self._lock.release()
 
     def _keep(self, records: list[PluginRecord], store: RegistryStore, *, whole: bool, afresh: bool) -> None:
         if not self._writable or not self._home.is_dir():
@@ -162,7 +165,8 @@ class Outcomes:
                 kept[plugin_id] = {**_others(kept.get(plugin_id, {}), outcome), digest: outcome}
             self._kept = _bounded(kept)
             data = {plugin_id: {d: asdict(one) for d, one in known.items()} for plugin_id, known in self._kept.items()}
-            write_atomic(self._path, json.dumps({"version": _VERSION, "outcomes": data}))
+            # For the user only: a reason is an exception's text, which may say anything.
+            write_atomic(self._path, json.dumps({"version": _VERSION, "outcomes": data}), mode=0o600)
 
 
 def _outcome(record: PluginRecord, store: RegistryStore) -> Outcome:
