@@ -301,6 +301,18 @@ class Tree(TypedDict):
     kids: list[Tree]
 
 
+def test_a_typed_dict_that_contains_itself():
+    """api: a recursive TypedDict is a recursive schema."""
+
+    def function(tree: Tree): ...
+
+    described = describe(function)
+    assert described.parameters["$defs"]["Tree"]["properties"]["kids"]["items"] == {"$ref": "#/$defs/Tree"}
+    assert described.bind({"tree": {"kids": [{"kids": []}]}}) == {"tree": {"kids": [{"kids": []}]}}
+    with pytest.raises(BindError, match=r"tree\.kids\[0\]\.kids"):
+        described.bind({"tree": {"kids": [{}]}})
+
+
 def refused():
     def star(*args): ...
     def keywords(**more): ...
@@ -327,7 +339,7 @@ def test_what_cannot_be_a_tool_is_refused_at_once(function, says):
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("annotation", [list[Context], typing.Callable, compile, Tree], ids=str)
+@pytest.mark.parametrize("annotation", [list[Context], typing.Callable, compile], ids=str)
 def test_types_without_a_schema_are_refused(annotation):
     """registry.R1: when the schema is asked for, a sentence names the tool and the parameter."""
 

@@ -14,7 +14,7 @@ def acceptable(annotation: Any, local_names: dict[str, Any]) -> Any:
     """An annotation with each `typing.TypedDict` in it replaced by one that pydantic takes.
 
     The original doesn't always know which of its keys are required when annotations are text (pydantic's reason);
-    here they are resolved, and so known. One that contains itself is left as it is.
+    here they are resolved, and so known.
 
     Args:
         annotation: A type.
@@ -23,45 +23,47 @@ def acceptable(annotation: Any, local_names: dict[str, Any]) -> Any:
     if sys.version_info >= (3, 12):
         return annotation
     try:
-        return _Replacement(local_names).of(annotation, ())
+        return _Replacement(local_names).of(annotation)
     except Exception:  # pydantic will say what is wrong with it
         return annotation
 
 
 class _Replacement:
-    """One replacement; `outer` are the TypedDicts around the type at hand."""
+    """One replacement of all TypedDicts in a type; each is made once, also where it contains itself."""
 
     def __init__(self, local_names: dict[str, Any]) -> None:
         self._local_names = local_names
+        self._made: dict[Any, Any] = {}
 
-    def of(self, annotation: Any, outer: tuple[Any, ...]) -> Any:
+    def of(self, annotation: Any) -> Any:
         if typing.is_typeddict(annotation):
-            if type(annotation).__module__ != "typing" or annotation in outer:
+            if type(annotation).__module__ != "typing":
                 return annotation
-            return self._typeddict(annotation, (*outer, annotation))
+            return self._made[annotation] if annotation in self._made else self._typeddict(annotation)
         origin, args = get_origin(annotation), get_args(annotation)
         if not args or origin is typing.Literal:
             return annotation
         if origin is Annotated:
-            return Annotated[(self.of(args[0], outer), *args[1:])]
-        new = tuple(self.of(arg, outer) for arg in args)
+            return Annotated[(self.of(args[0]), *args[1:])]
+        new = tuple(self.of(arg) for arg in args)
         if all(one is other for one, other in zip(new, args, strict=True)):
             return annotation
         return _rebuilt(annotation, origin, new)
 
-    def _typeddict(self, annotation: Any, outer: tuple[Any, ...]) -> Any:
-        from typing import NotRequired, Required
-
+    def _typeddict(self, annotation: Any) -> Any:
         from typing_extensions import TypedDict
 
         make: Any = TypedDict  # called, not subclassed: the type checker expects literals
+        made = self._made[annotation] = make(annotation.__name__, {})
         fields: dict[str, Any] = {}
+        required = set()
         for name, hint in typing.get_type_hints(annotation, None, self._local_names, include_extras=True).items():
-            inner = get_args(hint)[0] if get_origin(hint) in _QUALIFIERS else hint
-            wrapper: Any = Required if _is_required(annotation, name, hint) else NotRequired
-            fields[name] = wrapper[self.of(inner, outer)]
-        made: Any = make(annotation.__name__, fields)
-        made.__doc__ = annotation.__doc__
+            fields[name] = self.of(get_args(hint)[0] if get_origin(hint) in _QUALIFIERS else hint)
+            if _is_required(annotation, name, hint):
+                required.add(name)
+        made.__annotations__ = fields
+        made.__required_keys__, made.__optional_keys__ = frozenset(required), frozenset(fields) - required
+        made.__doc__, made.__module__ = annotation.__doc__, annotation.__module__
         return made
 
 
