@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,7 @@ class TestRead:
         with pytest.raises(MibyanError, match=reason) as caught:
             read_text(path)
         assert str(path) in str(caught.value)
+        assert caught.value.hint
 
     def test_missing(self, tmp_path):
         """A missing file is a MibyanError that names it."""
@@ -330,5 +332,17 @@ class TestLock:
     def test_folder_in_the_way(self, tmp_path):
         """A folder where the lock file should be is a sentence."""
         (tmp_path / "x.lock").mkdir()
-        with pytest.raises(MibyanError, match="can't lock"), file_lock(tmp_path / "x", timeout=0.1):
-            pass
+        with pytest.raises(MibyanError, match=r"can't lock .*x\.lock: is a directory\n.*move it away"):
+            file_lock(tmp_path / "x", timeout=0.1).__enter__()
+
+    @pytest.mark.parametrize("change", [file_lock, lambda path: write_atomic(path, "x")], ids=["lock", "write"])
+    @pytest.mark.parametrize(
+        "home",
+        [loop, fifo, lambda path: Path("/proc/mibyan-test"), below_a_file],
+        ids=["loop", "fifo", "proc", "below-a-file"],
+    )
+    def test_what_to_do_where_no_folder_can_be(self, home, change, tmp_path):
+        """A file in a place that can't be a folder is a sentence that ends with what to do."""
+        with pytest.raises(MibyanError, match=r"can't (lock|write) .+: .+\n.+\.$") as caught, ExitStack() as stack:
+            stack.enter_context(change(home(tmp_path / "home") / "config.yaml"))
+        assert caught.value.hint

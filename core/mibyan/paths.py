@@ -12,7 +12,7 @@ import os
 import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mibyan.errors import MibyanError
 
@@ -85,7 +85,8 @@ def read_bytes(path: Path, *, limit: int | None = None) -> bytes:
     except (OSError, ValueError) as error:
         raise _failure("read", path, error) from error
     if limit is not None and len(content) > limit:
-        raise MibyanError(f"{path} is larger than {limit:,} bytes", origin=str(path))
+        hint = "Is it the right file? Put it there, or make it smaller."
+        raise MibyanError(f"{path} is larger than {limit:,} bytes", origin=str(path), hint=hint)
     return content
 
 
@@ -161,6 +162,8 @@ def file_lock(path: Path, *, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
+    # The file that is said to be in the way is the lock's own, not the one it is for.
+    lock_path = f"{path}.lock"
     try:
         lock_path = os.path.realpath(path) + ".lock"
         os.makedirs(os.path.dirname(lock_path), exist_ok=True)
@@ -170,7 +173,7 @@ def file_lock(path: Path, *, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
         message = f"{path} has been locked by another process for {timeout:g} s"
         raise MibyanError(message, origin=str(path), hint="Wait for it to end, or end it, and try again.") from error
     except (OSError, ValueError, NotImplementedError) as error:
-        raise _failure("lock", path, error) from error
+        raise _failure("lock", Path(lock_path), error) from error
     try:
         yield
     finally:
@@ -272,7 +275,7 @@ def _sync_folder(folder: str) -> None:
 
 
 #: What to do about the errors that people meet.
-_HINTS: dict[int, str] = {
+_HINTS: Final[dict[int, str]] = {
     errno.EACCES: "Check the permissions of the file and of the folders above it.",
     errno.EPERM: "Check the permissions of the file and of the folders above it.",
     errno.EROFS: "The file system is read-only; use another folder (MIBYAN_HOME, --home).",
@@ -281,6 +284,14 @@ _HINTS: dict[int, str] = {
     errno.ELOOP: "The path is a loop of symbolic links; replace the link by the file.",
     errno.EISDIR: "There is a folder where the file should be; move it away.",
     errno.ENOTDIR: "A part of the path is a file, not a folder.",
+    errno.EEXIST: "A part of the path is a file or a broken link, not a folder.",
+    errno.ENAMETOOLONG: "Use a shorter path.",
+}
+#: What to do about the others.
+_ANOTHER: Final = {
+    "read": "Look what is there, and put a file that can be read in its place.",
+    "write": "Use another folder (MIBYAN_HOME, --home), or mend this one.",
+    "lock": "Use another folder (MIBYAN_HOME, --home), or mend this one.",
 }
 
 
@@ -290,5 +301,5 @@ def _failure(verb: str, path: Path, error: Exception) -> MibyanError:
     # Python's own words for a NUL differ by version.
     said = "a path can't have a NUL character" if "\0" in str(path) else str(error)
     why = os.strerror(number).lower() if isinstance(number, int) else said
-    hint = _HINTS.get(number) if isinstance(number, int) else None
+    hint = (_HINTS.get(number) if isinstance(number, int) else None) or _ANOTHER[verb]
     return MibyanError(f"can't {verb} {path}: {why}", origin=str(path), hint=hint)
