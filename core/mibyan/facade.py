@@ -9,17 +9,20 @@ made (registry.R6).
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mibyan.runtime import Runtime
 from mibyan.tools.current import CURRENT
 from mibyan.tools.registry import ToolRegistry
+from mibyan.views import HooksView, PluginsView, refuse
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
+    from mibyan.hooks.table import HookTable
+    from mibyan.plugins.loader import PluginLoader
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.function import ToolFunction
     from mibyan.tools.owner import Owner
@@ -131,16 +134,28 @@ class FacadeRuntime(Runtime):
     def __init__(self, runtime: Runtime) -> None:
         self.__dict__ = runtime.__dict__
 
+    # What `Runtime` itself asks for, so that its methods, called by whatever way, give no more than this one's.
+
     @property
-    def registry(self) -> ToolRegistry:
-        """The registry, with the rights of whoever uses it."""
-        self._parts.load()
+    def _own_registry(self) -> ToolRegistry:
         return registry
 
-    def add_hook(self, name: str, function: Callable[..., Any]) -> None:
-        """Add a hook implementation in the name of whoever runs here, before the host's own."""
+    def _rights(self, what: str | None = None) -> Owner:
+        """In whose name it is used; a plugin may not close the runtime, a script that has no other may."""
         current = CURRENT.get()
-        self._add_hook(self._parts.nobody if current is None else current.owner, name, function)
+        if what is not None and (current is not None or what != "close the runtime"):
+            refuse(what)
+        return self._parts.nobody if current is None else current.owner
+
+    @property
+    def plugins(self) -> PluginLoader:
+        """The plugins, to look at."""
+        return cast("PluginLoader", PluginsView(self._parts.plugins))
+
+    @property
+    def hooks(self) -> HookTable:
+        """The hook implementations, to look at; `add_hook` adds one in the name of whoever runs here."""
+        return cast("HookTable", HooksView(self._parts.hooks))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Runtime) and other.__dict__ is self.__dict__
@@ -156,7 +171,8 @@ registry = FacadeRegistry()
 def get_runtime() -> Runtime:
     """The runtime that is meant here: a plugin's own while it loads or runs, else the default one, made on first use.
 
-    Its `registry` has the rights of whoever uses it; a host that wants its own makes a `Runtime`.
+    Its `registry` and `add_hook` have the rights of whoever uses them, its `plugins` and `hooks` are to look at; a host
+    that wants its own rights makes a `Runtime`.
     """
     return FacadeRuntime(_runtime())
 
@@ -215,7 +231,7 @@ def discover_builtin_tools(tools_dir: str | os.PathLike[str] | None = None) -> l
 
     runtime = _runtime()
     folder = runtime._parts.home / "tools" if tools_dir is None else Path(tools_dir)
-    return runtime.plugins.load_tools_directory(folder)
+    return runtime.plugins.load_tools_directory(folder, by_host=False)
 
 
 def discover_plugins() -> list[str]:

@@ -23,8 +23,9 @@ from mibyan.errors import MibyanError
 from mibyan.hooks.table import HookTable
 from mibyan.paths import mibyan_home
 from mibyan.report import DecisionLog
+from mibyan.text import plain_text
 from mibyan.tools.availability import Availability
-from mibyan.tools.current import CURRENT
+from mibyan.tools.current import CURRENT, acting_as
 from mibyan.tools.owner import Owner
 from mibyan.tools.store import RegistryStore
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from mibyan.dispatch.session import Session
     from mibyan.plugins.loader import PluginLoader
-    from mibyan.tools.entry import ToolEntry
     from mibyan.tools.results import ToolResult
     from mibyan.tools.store import RegistrySnapshot
     from mibyan.toolsets.definitions import DefinitionBuilder
@@ -70,7 +70,7 @@ class Parts:
         self.approvals = Approvals(settings.approvals.timeout, log=self.log, run_async=self._start_async)
         self.availability = Availability(
             settings.availability.ttl, settings.availability.grace, log=self.log,
-            run_async=self._run_async, run_check=self._run_check, clean=self._redactor.redact,
+            run_async=self._run_async, acting_as=lambda owner: acting_as(self.store, owner), clean=self._redactor.redact,
         )  # fmt: skip
         self._chains = ChainRunner(lambda: settings.dispatch.hook_timeout, self.log, self._redactor.redact)
         self.dispatcher = self._make_dispatcher()
@@ -165,6 +165,7 @@ class Parts:
             self._definitions = DefinitionBuilder(
                 self.toolsets, lambda: self.store.snapshot, self.availability, self.log,
                 patch=self._patch, patch_token=lambda: self.hooks.generation,
+                acting_as=lambda owner: acting_as(self.store, owner),
             )  # fmt: skip
         return self._definitions
 
@@ -185,7 +186,7 @@ class Parts:
     def scope(self, session: Session) -> frozenset[str]:
         """The names of the tools that a session may see; the same until the registry changes."""
         generation = self.store.generation
-        kept = session.kept_scope
+        kept = session._kept_scope
         if kept is not None and kept[0] == generation:
             return kept[1]
         selection = self.toolsets.select(
@@ -193,7 +194,7 @@ class Parts:
         )  # fmt: skip
         if selection.unknown:
             self.toolsets.warn(selection, session.warned)
-        session.kept_scope = (generation, selection.names)
+        session._kept_scope = (generation, selection.names)
         return selection.names
 
     def _session_ended(self, session: Session) -> None:
@@ -247,21 +248,11 @@ class Parts:
             if key in context
         }
         if "session" not in known and isinstance(context.get("session_id"), str):
-            known["session"] = self.sessions.of_id(context["session_id"])
+            known["session"] = self.sessions.of_id(plain_text(context["session_id"]))
         extra = {key: value for key, value in context.items() if key not in known and key != "session_id"}
         call: Call = self.runtime.make_call(name, args, **known)
         call.extra = extra
         return self.dispatcher.inline(call)
-
-    def _run_check(self, entry: ToolEntry) -> Any:
-        """A check, in the name of the tool's owner."""
-        from mibyan.dispatch.perform import current_of
-
-        token = CURRENT.set(current_of(self.store, entry.owner))
-        try:
-            return entry.check_fn() if entry.check_fn is not None else True
-        finally:
-            CURRENT.reset(token)
 
     def _run_async(self, awaitable: Any) -> Any:
         return self.dispatcher.run_async(awaitable)

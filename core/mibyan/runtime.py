@@ -6,8 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from mibyan.dispatch.call import Call
-from mibyan.dispatch.checks import check_texts, read_name, read_seconds
-from mibyan.errors import MibyanError
+from mibyan.dispatch.checks import read_any_text, read_hook, read_name, read_seconds
 from mibyan.parts import Parts
 from mibyan.tools.registry import ToolRegistry
 from mibyan.tools.results import ToolCall, ToolResult
@@ -61,7 +60,7 @@ class Runtime:
     ) -> None:
         self._parts = Parts(home, project, config, safe_mode=safe_mode, plugins=plugins, no_plugins=no_plugins)
         self._parts.runtime = self
-        self._host = ToolRegistry._bound(self._parts.store, self._parts.host)
+        self._hosts_registry = ToolRegistry._bound(self._parts.store, self._parts.host)
         self._lock = threading.Lock()
         self._closed = False
 
@@ -71,11 +70,28 @@ class Runtime:
     def registry(self) -> ToolRegistry:
         """The registry with the host's rights; the first use loads the plugins."""
         self._parts.load()
-        return self._host
+        return self._own_registry
+
+    @property
+    def _own_registry(self) -> ToolRegistry:
+        return self._hosts_registry
+
+    def _rights(self, what: str | None = None) -> Owner:
+        """In whose name the runtime is used.
+
+        Args:
+            what: What the host's rights are needed for, if they are.
+
+        Raises:
+            ToolOwnershipError: Whoever uses it hasn't them.
+        """
+        del what
+        return self._parts.host
 
     @property
     def plugins(self) -> PluginLoader:
         """The plugins: what was found, and what became of it."""
+        self._rights("change plugins")
         return self._parts.plugins
 
     @property
@@ -102,6 +118,7 @@ class Runtime:
     @property
     def hooks(self) -> HookTable:
         """The hook implementations; the host adds its own with `add_hook`."""
+        self._rights("change hooks")
         return self._parts.hooks
 
     @property
@@ -128,27 +145,14 @@ class Runtime:
         return self._parts.provided(name)
 
     def add_hook(self, name: str, function: Callable[..., Any]) -> None:
-        """Add a hook implementation of the host's own.
+        """Add a hook implementation of the host's own, which runs after those of plugins.
 
         Raises:
             PluginError: Its signature doesn't fit the hook's.
             TypeError: It isn't a function.
             MibyanError: There is no hook of that name.
         """
-        self._add_hook(self._parts.host, name, function)
-
-    def _add_hook(self, owner: Owner, name: str, function: Callable[..., Any]) -> None:
-        from mibyan.hooks.names import HOOK_ARGUMENTS
-        from mibyan.text import suggest
-
-        if not callable(function):
-            msg = f"add_hook takes a function, not {type(function).__name__}."
-            raise TypeError(msg)
-        if name not in HOOK_ARGUMENTS:
-            meant = suggest(name, HOOK_ARGUMENTS)
-            msg = f"There is no hook {name!r}" + (f"; did you mean {meant!r}?" if meant else ".")
-            raise MibyanError(msg, hint=f"The hooks are: {', '.join(sorted(HOOK_ARGUMENTS))}.")
-        self._parts.hooks.register(owner, {name: function})
+        self._parts.hooks.register(self._rights(), {read_hook(name, function): function})
 
     # Which tools may the model see? ------------------------------------------------------------------------------
 
@@ -269,9 +273,10 @@ class Runtime:
     ) -> Call:  # fmt: skip
         """A call ready for the pipeline, for fronts; see `call` for the arguments and errors."""
         self._parts.load()
-        check_texts(task_id=task_id, tool_call_id=tool_call_id, user_task=user_task)
-        own = self._parts.sessions.find(session)
-        return Call(read_name(name), args, own, tool_call_id, task_id, user_task, read_seconds(timeout))
+        return Call(
+            read_name(name), args, self._parts.sessions.find(session), read_any_text(tool_call_id, "tool_call_id"),
+            read_any_text(task_id, "task_id"), read_any_text(user_task, "user_task"), read_seconds(timeout),
+        )  # fmt: skip
 
     def plan(
         self, calls: Iterable[ToolCall], *, session: Session | str | None = None, max_workers: int | None = None,
@@ -366,6 +371,7 @@ class Runtime:
 
     def close(self) -> None:
         """End sessions, plugins, running calls, threads and loops. Closing twice is fine; afterwards a call gets an error."""
+        self._rights("close the runtime")
         with self._lock:
             if self._closed:
                 return

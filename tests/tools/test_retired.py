@@ -15,8 +15,7 @@ import mibyan
 from mibyan import Runtime
 from mibyan.errors import PluginError, ToolOwnershipError
 from mibyan.hooks.table import HookTable
-from mibyan.plugins.attribution import acting
-from mibyan.tools.current import Current
+from mibyan.tools.current import Current, acting
 from mibyan.tools.owner import Owner
 from mibyan.tools.registration import build_entry
 from mibyan.tools.registry import ToolRegistry

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
 from mibyan.schema.jsontext import JSONProblem, parse_strict
+from mibyan.text import plain_text
 
 if TYPE_CHECKING:
     from mibyan.dispatch.call import Call
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 #: Containers inside one another in arguments.
 MAX_DEPTH = 200
+
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+_CONVERSIONS = ((str, plain_text), (int, int.__int__), (float, float.__float__))
 
 
 class ArgumentProblem(Exception):  # noqa: N818 - becomes an answer, not somebody's traceback
@@ -59,7 +63,7 @@ def read_arguments(raw: Any) -> dict[str, Any]:
             raw = bytes(raw).decode("utf-8", "replace")
         if not isinstance(raw, str):
             break
-        text = raw.strip()
+        text = plain_text(raw).strip()
         if text in {"", "null"}:
             return {}
         raw = _parse(text)
@@ -90,20 +94,34 @@ def _object(raw: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _copy(value: Any, depth: int) -> Any:
-    """A deep copy in plain containers; other values stay as they are and are judged by the schema."""
-    if isinstance(value, dict):
+    """A deep copy in plain JSON types; what isn't one stays as it is and is judged by the schema.
+
+    A value of a subclass becomes a plain one, and none of its own methods is called: whoever made it has no code to run
+    where the copy goes.
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if issubclass(kind, dict | list | tuple):
         if depth >= MAX_DEPTH:
             raise RecursionError
-        for key in value:
-            if not isinstance(key, str):
-                msg = f"The arguments' keys must be text, not {type(key).__name__}."
-                raise ArgumentProblem(msg)
-        return {key: _copy(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        if depth >= MAX_DEPTH:
-            raise RecursionError
-        return [_copy(item, depth + 1) for item in value]
+        if issubclass(kind, dict):
+            return {_key(key): _copy(item, depth + 1) for key, item in dict.items(value)}
+        items = list.__iter__(value) if issubclass(kind, list) else tuple.__iter__(value)
+        return [_copy(item, depth + 1) for item in items]
+    for base, plain in _CONVERSIONS:
+        if issubclass(kind, base):
+            return plain(value)
     return value
+
+
+def _key(key: Any) -> str:
+    if type(key) is str:
+        return key
+    if issubclass(type(key), str):
+        return plain_text(key)
+    msg = f"The arguments' keys must be text, not {type(key).__name__}."
+    raise ArgumentProblem(msg)
 
 
 def copy_arguments(args: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.guard import FAREWELL, Guard, due, overdue
 from mibyan.dispatch.steps import CallCancelled, Outcome, Step, StepTimeout
+from mibyan.tools.current import acting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,7 +131,8 @@ class LoopDriver:
         cancelled: asyncio.CancelledError | None = None
         while True:
             try:
-                step: Step = self._steps.send(outcome)
+                with acting(None):
+                    step: Step = self._steps.send(outcome)
             except StopIteration as stop:
                 if cancelled is not None:
                     raise cancelled from None

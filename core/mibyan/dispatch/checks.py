@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mibyan.text import plain_text, replace_surrogates
+from mibyan.errors import MibyanError
+from mibyan.text import plain_text, replace_surrogates, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -50,15 +51,41 @@ def read_text(value: Any, what: str) -> str | None:
         shown = "an empty text" if isinstance(value, str) else type(value).__name__
         msg = f"{what} must be a non-empty text or None, not {shown}."
         raise TypeError(msg)
-    return value
+    return None if value is None else plain_text(value)
 
 
-def check_texts(**values: Any) -> None:
-    """Raise TypeError unless each value is text or `None`."""
-    for what, value in values.items():
-        if value is not None and not isinstance(value, str):
-            msg = f"{what} must be text or None, not {type(value).__name__}."
-            raise TypeError(msg)
+def read_any_text(value: Any, what: str) -> str | None:
+    """A text, also an empty one, or `None`.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    if value is None or type(value) is str:
+        return value
+    if not isinstance(value, str):
+        msg = f"{what} must be text or None, not {type(value).__name__}."
+        raise TypeError(msg)
+    return plain_text(value)
+
+
+def read_hook(name: Any, function: Any) -> str:
+    """The name of a hook that `function` may implement.
+
+    Raises:
+        TypeError: It isn't a function.
+        MibyanError: There is no hook of that name.
+    """
+    from mibyan.hooks.names import HOOK_ARGUMENTS
+
+    if not callable(function):
+        msg = f"add_hook takes a function, not {type(function).__name__}."
+        raise TypeError(msg)
+    plain = plain_text(name) if isinstance(name, str) else repr(name)
+    if plain not in HOOK_ARGUMENTS:
+        meant = suggest(plain, HOOK_ARGUMENTS)
+        msg = f"There is no hook {plain!r}" + (f"; did you mean {meant!r}?" if meant else ".")
+        raise MibyanError(msg, hint=f"The hooks are: {', '.join(sorted(HOOK_ARGUMENTS))}.")
+    return plain
 
 
 def read_toolsets(value: Iterable[str] | None, what: str) -> tuple[str, ...] | None:

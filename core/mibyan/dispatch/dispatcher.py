@@ -13,6 +13,7 @@ from mibyan.dispatch.guard import Guard
 from mibyan.dispatch.perform import Performer, awaited
 from mibyan.dispatch.runners import Runners
 from mibyan.dispatch.steps import Outcome, enclosing
+from mibyan.tools.current import acting
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -127,6 +128,11 @@ class Dispatcher:
     # Driving -----------------------------------------------------------------------------------------------------
 
     def _drive(self, steps: Steps, call: Call | None) -> Any:
+        # Between the steps some foreign code runs too (a typed tool's own types): whoever calls, it acts in nobody's name.
+        with acting(None):
+            return self._run(steps, call)
+
+    def _run(self, steps: Steps, call: Call | None) -> Any:
         outcome: Outcome | None = None
         while True:
             try:

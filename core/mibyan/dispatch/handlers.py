@@ -61,7 +61,7 @@ class HandlerSteps:
         entry = plan.entry
         call.executed_args = copy_arguments(prepared.args)
         key = _cache_key(call, entry)
-        rendered = None if key is None else call.session.cached(entry, key)
+        rendered = None if key is None else call.session._cached(entry, key)
         if rendered is not None:
             call.note("cached")
         else:
@@ -70,7 +70,7 @@ class HandlerSteps:
                 return (yield from self._transformed(call, self._failed(call, outcome)))
             rendered = outcome.value
             if key is not None and rendered.error is None:
-                call.session.cache(entry, key, rendered, CACHED)
+                call.session._keep(entry, key, rendered, CACHED)
         return (yield from self._transformed(call, self._result(call, rendered)))
 
     def _handler_step(self, call: Call, plan: Plan, prepared: Prepared) -> Step:

@@ -6,6 +6,7 @@ import os
 import threading
 import uuid
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from mibyan.errors import MibyanError
@@ -35,23 +36,21 @@ class Session:
         continues: str | None = None,
         platform: str | None = None,
         handlers: Mapping[str, Callable[..., Any]] | None = None,
+        scope: Callable[[Session], frozenset[str]] | None = None,
         on_close: Callable[[Session], None] | None = None,
     ) -> None:
-        self.id: str = session_id or f"session_{uuid.uuid4().hex}"
-        self.enabled_toolsets = enabled_toolsets
-        self.disabled_toolsets = disabled_toolsets
-        #: The id of the session this one continues.
-        self.continues = continues
-        self.platform = platform
-        #: Handlers of agent-level tools: `fn(args, **context)`.
-        self.handlers: Mapping[str, Callable[..., Any]] = dict(handlers or {})
-        #: Grows with each `interrupt()`.
-        self.interrupts = 0
+        self._id = session_id or f"session_{uuid.uuid4().hex}"
+        self._enabled_toolsets = enabled_toolsets
+        self._disabled_toolsets = disabled_toolsets
+        self._continues = continues
+        self._platform = platform
+        self._handlers = MappingProxyType(dict(handlers or {}))
+        self._interrupts = 0
         #: The unknown toolset names that were complained about in this session.
         self.warned: set[str] = set()
         #: The names of the tools it may see, and the registry's generation that they belong to.
-        self.kept_scope: tuple[int, frozenset[str]] | None = None
-        self._scope: Callable[[], frozenset[str]] | None = None
+        self._kept_scope: tuple[int, frozenset[str]] | None = None
+        self._scope = scope
         self._cwd = cwd
         self._task_cwds: dict[str, Path] = {}
         self._on_close = on_close
@@ -61,14 +60,47 @@ class Session:
         self._guards: set[Cancellable] = set()
         self._cache: dict[str, tuple[ToolEntry, Rendered]] = {}
 
-    def set_scope(self, scope: Callable[[], frozenset[str]]) -> None:
-        """Say what gives the names of its tools (the runtime's part)."""
-        self._scope = scope
+    # What it is: read-only, since a tool that is handed its session mustn't give itself more.
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return self._id
+
+    @property
+    def enabled_toolsets(self) -> tuple[str, ...] | None:
+        """The toolsets that it was begun with; `None`: those of its platform, else everything."""
+        return self._enabled_toolsets
+
+    @property
+    def disabled_toolsets(self) -> tuple[str, ...]:
+        """The toolsets that are taken away last."""
+        return self._disabled_toolsets
+
+    @property
+    def continues(self) -> str | None:
+        """The id of the session this one continues."""
+        return self._continues
+
+    @property
+    def platform(self) -> str | None:
+        """The platform that it is on."""
+        return self._platform
+
+    @property
+    def handlers(self) -> Mapping[str, Callable[..., Any]]:
+        """Its handlers of agent-level tools: `fn(args, **context)`."""
+        return self._handlers
+
+    @property
+    def interrupts(self) -> int:
+        """Grows with each `interrupt()`."""
+        return self._interrupts
 
     @property
     def tool_names(self) -> frozenset[str] | None:
         """The names of the tools that this session may call; `None`: all."""
-        return None if self._scope is None else self._scope()
+        return None if self._scope is None else self._scope(self)
 
     def cwd(self, task_id: str | None = None, default: Path | None = None) -> Path:
         """The working directory of a task: the one that was set, else the session's, else `default` or the process's."""
@@ -97,7 +129,7 @@ class Session:
     def interrupt(self) -> None:
         """End the calls that are running now; each gets a result of status `cancelled`. Later calls run."""
         with self._lock:
-            self.interrupts += 1
+            self._interrupts += 1
             guards = list(self._guards)
         for guard in guards:
             guard.cancel("the session was interrupted")
@@ -130,12 +162,12 @@ class Session:
             first, self._started = not self._started, True
         return first
 
-    def cached(self, entry: ToolEntry, key: str) -> Rendered | None:
+    def _cached(self, entry: ToolEntry, key: str) -> Rendered | None:
         """The kept result of an identical call of the very same tool."""
-        kept = self._cache.get(key)
+        kept = self._cache.get(key)  # Only what the pipeline itself has put there.
         return None if kept is None or kept[0] is not entry else kept[1]
 
-    def cache(self, entry: ToolEntry, key: str, rendered: Rendered, most: int) -> None:
+    def _keep(self, entry: ToolEntry, key: str, rendered: Rendered, most: int) -> None:
         """Keep a result; the oldest go first."""
         with self._lock:
             while len(self._cache) >= most:
@@ -145,9 +177,14 @@ class Session:
     def handler_of(self, entry: ToolEntry) -> Callable[..., Any] | None:
         """The session's own handler of an agent-level tool, given under its name or one of its aliases."""
         for name in (entry.name, *entry.aliases):
-            if name in self.handlers:
-                return self.handlers[name]
+            if name in self._handlers:
+                return self._handlers[name]
         return None
+
+    def after_fork(self) -> None:
+        """In a child process: the calls that are running are the parent's."""
+        self._lock = threading.Lock()
+        self._guards = set()
 
     def attend(self, guard: Cancellable) -> None:
         """Let `interrupt` reach this call."""

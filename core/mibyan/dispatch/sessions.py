@@ -108,9 +108,7 @@ class Sessions:
             session.close()
 
     def _make(self, session_id: str | None, **options: Any) -> Session:
-        made = Session(session_id, on_close=self._end, **options)
-        made.set_scope(lambda: self._scope(made))
-        return made
+        return Session(session_id, scope=self._scope, on_close=self._end, **options)
 
     def _make_default(self) -> Session:
         with self._lock:

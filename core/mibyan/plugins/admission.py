@@ -146,7 +146,8 @@ class Admission:
             raise PluginError(f"plugin {slot.id!r} can't be unloaded: it is being imported", plugin_id=slot.id)
         if not for_good:
             self._policies.hold(slot)
-        self._dismantle(slot)
+        self._loading.dismantle(slot, returns=not for_good)
+        self._services.log.retract(slot.id, _UNDONE)
         if slot.state in {READY, ACTIVE, NEEDS}:
             slot.become(FOUND, "it was unloaded")
             slot.loaded_at = None

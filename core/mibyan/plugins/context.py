@@ -11,6 +11,7 @@ from mibyan.plugins.gates import is_project_code
 from mibyan.plugins.manifest import Manifest
 from mibyan.plugins.offers import Offer
 from mibyan.report import Decision
+from mibyan.text import plain_text
 
 if TYPE_CHECKING:
     import logging
@@ -47,14 +48,31 @@ class PluginContext:
         self._offers = offers
         self._services = services
         self._rank = rank
-        #: The plugin's id.
-        self.plugin_id: str = candidate.id
-        #: Its manifest; one with the id and the version alone if it has none.
-        self.manifest: Manifest = candidate.manifest or Manifest(id=candidate.id, version=candidate.version)
-        #: Its own settings, read-only: `plugins.entries.<id>.config`, valid by the manifest's `config_schema`.
-        self.config: Mapping[str, Any] = config
-        #: The registry as the plugin may use it, see `ToolRegistry`.
-        self.registry: PluginRegistry = registry
+        self._manifest = candidate.manifest or Manifest(id=candidate.id, version=candidate.version)
+        self._config = config
+        self._registry = registry
+
+    # What it is: read-only, since rights and folders go by it.
+
+    @property
+    def plugin_id(self) -> str:
+        """The plugin's id."""
+        return self._candidate.id
+
+    @property
+    def manifest(self) -> Manifest:
+        """Its manifest; one with the id and the version alone if it has none."""
+        return self._manifest
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """Its own settings, read-only: `plugins.entries.<id>.config`, valid by the manifest's `config_schema`."""
+        return self._config
+
+    @property
+    def registry(self) -> PluginRegistry:
+        """The registry as the plugin may use it, see `ToolRegistry`."""
+        return self._registry
 
     # Registering -------------------------------------------------------------------------------------------------
 
@@ -91,7 +109,7 @@ class PluginContext:
         from mibyan.tools.store import Toolset
 
         self._open(f"register the toolset {name!r}")
-        _require_text(name, "register_toolset", "name")
+        name = _text(name, "register_toolset", "name")
         made = Toolset(name, _names(tools, "tools"), _names(includes, "includes"), description, "plugin",
                        self._candidate.origin, self._ledger.owner)  # fmt: skip
         held = self._services.store.declare_toolset(made)
@@ -115,7 +133,7 @@ class PluginContext:
             PluginError: Its signature doesn't fit (both are shown), or the plugin isn't loaded any more.
         """
         self._open(f"register the hook {name!r}")
-        _require_text(name, "register_hook", "name")
+        name = _text(name, "register_hook", "name")
         if not callable(function):
             raise TypeError(f"register_hook({name!r}, ...) takes a function, not {type(function).__name__}.")
         taken = bool(self.add_hooks({name: function}))
@@ -142,7 +160,7 @@ class PluginContext:
             PluginError: The plugin isn't loaded any more.
         """
         self._open(f"register the command {name!r}")
-        _require_text(name, "register_command", "name")
+        name = _text(name, "register_command", "name")
         if not callable(handler):
             raise TypeError(f"register_command({name!r}, ...) takes a callable, not {type(handler).__name__}.")
         return self._offer("command", name, handler, description, args_hint)
@@ -174,7 +192,7 @@ class PluginContext:
             PluginError: The plugin isn't loaded any more.
         """
         self._open(f"provide {name!r}")
-        _require_text(name, "provide", "name")
+        name = _text(name, "provide", "name")
         if not callable(factory):
             raise TypeError(f"provide({name!r}, ...) takes a callable, not {type(factory).__name__}.")
         return self._offer("service", name, factory)
@@ -309,9 +327,12 @@ def skill_name(path: Path) -> str:
     return path.name if path.is_dir() else path.parent.name if path.name == "SKILL.md" else path.stem
 
 
-def _require_text(value: object, method: str, what: str) -> None:
-    if not isinstance(value, str) or not value.strip():
+def _text(value: object, method: str, what: str) -> str:
+    """A name as plain text: one of a subclass could be equal to whatever it likes."""
+    text = plain_text(value) if isinstance(value, str) else ""
+    if not text.strip():
         raise TypeError(f"{method}: {what} must be a non-empty text, not {value!r}.")
+    return text
 
 
 def _names(value: Iterable[str], what: str) -> tuple[str, ...]:
@@ -320,4 +341,4 @@ def _names(value: Iterable[str], what: str) -> tuple[str, ...]:
     names = tuple(value)
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"register_toolset: {what} must be a list of names.")
-    return names
+    return tuple(plain_text(name) for name in names)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from mibyan.errors import PluginError
 from mibyan.plugins import gates
 from mibyan.plugins.admission import Admission
-from mibyan.plugins.attribution import acting
 from mibyan.plugins.gates import Gates
 from mibyan.plugins.loading import Loading
 from mibyan.plugins.offers import OfferedThings, Provided
@@ -21,7 +20,7 @@ from mibyan.plugins.sources import ids
 from mibyan.plugins.sources.scan import discover
 from mibyan.plugins.state import ACTIVE, FOUND, NEEDS, READY, SHADOWED, PluginRecord
 from mibyan.plugins.telling import tell_notes
-from mibyan.tools.current import Current
+from mibyan.tools.current import Current, acting
 
 if TYPE_CHECKING:
     import os
@@ -284,24 +283,34 @@ class PluginLoader:
             raise PluginError(f"plugin {slot.id!r} is installed: a restart is needed to load it anew", plugin_id=slot.id,
                               origin=slot.candidate.origin, hint="Restart the program.")  # fmt: skip
         with turn(slot.id):
+            owner = None if slot.ledger is None else slot.ledger.owner
             self._admission.take_out(slot, for_good=False)
-            candidate = next((one for one in self._discover() if one.origin == slot.candidate.origin), None)
-            if candidate is None:
-                self._slots.remove(slot)
-                self._admission.forget(slot)
-                raise PluginError(f"plugin {slot.id!r} is gone: there is nothing at {slot.candidate.origin}")
-            slot.renew(candidate)
-            self._admission.ask(slot, self._gates)
-            if slot.state == FOUND:
-                self._admission.admit(slot)
+            try:
+                self._load_anew(slot)
+            finally:
+                if owner is not None:
+                    self._services.store.forget_places(owner)
         self._keep([slot])
         return self._records([slot])[0]
 
-    def load_tools_directory(self, path: str | os.PathLike[str]) -> list[str]:
+    def _load_anew(self, slot: PluginSlot) -> None:
+        candidate = next((one for one in self._discover() if one.origin == slot.candidate.origin), None)
+        if candidate is None:
+            self._slots.remove(slot)
+            self._admission.forget(slot)
+            raise PluginError(f"plugin {slot.id!r} is gone: there is nothing at {slot.candidate.origin}")
+        slot.renew(candidate)
+        self._admission.ask(slot, self._gates)
+        if slot.state == FOUND:
+            self._admission.admit(slot)
+
+    def load_tools_directory(self, path: str | os.PathLike[str], *, by_host: bool = True) -> list[str]:
         """Load the files of a directory that register tools at their top level (seed 000, *Discovery*; plugins.F6).
 
         Args:
             path: The directory.
+            by_host: Whether the host names it. If not, what the operator allowed to a file of the profile's own tools
+                directory isn't allowed to one of that name here.
 
         Returns:
             The ids (`tools.<stem>`) of those that are loaded, sorted; one that fails is logged and left out.
@@ -312,7 +321,10 @@ class PluginLoader:
         from mibyan.plugins.tools_folder import tool_candidates
 
         self.load()
-        slots = [self._slot_for(candidate) for candidate in tool_candidates(path, self._services, self._slots)]
+        slots = [
+            self._slot_for(candidate)
+            for candidate in tool_candidates(path, self._services, self._slots, by_host=by_host)
+        ]
         for slot in slots:
             if slot.state == FOUND:
                 self._admission.ask(slot, self._gates)

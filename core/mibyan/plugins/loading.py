@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
 from mibyan.plugins import frozen
-from mibyan.plugins.attribution import acting
 from mibyan.plugins.context import PluginContext
 from mibyan.plugins.gates import may_override, operator_entry
 from mibyan.plugins.ledger import Ledger, OptIn
@@ -17,7 +16,7 @@ from mibyan.plugins.state import ACTIVE, READY
 from mibyan.report import Decision
 from mibyan.schema.frozen import freeze
 from mibyan.text import describe_exception, one_line
-from mibyan.tools.current import Current
+from mibyan.tools.current import Current, acting
 from mibyan.tools.owner import Owner
 
 if TYPE_CHECKING:
@@ -154,15 +153,20 @@ class Loading:
         module, _, name = target.partition(":")
         return attribute(slot.code.import_named(module), name)
 
-    def dismantle(self, slot: PluginSlot) -> None:
-        """Take back all that a plugin did: its tools and hooks first, so that nothing fires, then its callbacks, its modules."""
+    def dismantle(self, slot: PluginSlot, *, returns: bool = False) -> None:
+        """Take back all that a plugin did: its tools and hooks first, so that nothing fires, then its callbacks, its modules.
+
+        Args:
+            slot: The plugin.
+            returns: Whether it is about to be loaded anew, and its names are kept for it.
+        """
         ledger = slot.ledger
         if ledger is None or ledger.phase == "closed":
             return
         from mibyan.plugins.process_state import remove_additions
 
         last_words = [i.function for i in self._services.hooks.of_owner(ledger.owner, "mibyan_unload")]
-        self._take_back(slot, ledger, last_words)
+        self._take_back(slot, ledger, last_words, returns=returns)
         remove_additions(ledger.additions)
         if slot.code is not None:
             slot.code.forget()
@@ -180,12 +184,14 @@ class Loading:
         slot.ledger, slot.context, slot.announced = ledger, context, {}
         return context, ledger
 
-    def _take_back(self, slot: PluginSlot, ledger: Ledger, last_words: Collection[Callable[[], Any]] = ()) -> None:
+    def _take_back(
+        self, slot: PluginSlot, ledger: Ledger, last_words: Collection[Callable[[], Any]] = (), *, returns: bool = False
+    ) -> None:
         """Remove what the plugin registered in the runtime, then call what it wanted called, the last one first."""
         ledger.phase = "closed"
         ledger.announced = ledger.recorder = None
         self._services.hooks.remove_owner(ledger.owner)
-        self._services.store.remove_owner(ledger.owner)
+        self._services.store.remove_owner(ledger.owner, returns=returns)
         services = self.offers.remove_owner(ledger.owner)
         closing = [close for service in services if callable(close := _read_close(service))]
         for callback in (*last_words, *closing, *reversed(ledger.callbacks)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from mibyan.schema.frozen import FrozenDict, freeze
 from mibyan.tools.entry import Requirements
 
 if TYPE_CHECKING:
@@ -177,7 +178,9 @@ def _requirements(value: Mapping[str, Any]) -> Requirements:
 
 
 def _frozen_tool(value: Mapping[str, Any]) -> FrozenTool:
-    parts = dict(value)
+    parts = {**value, "schema": freeze(value["schema"])}
+    if "flags" in parts:
+        parts["flags"] = freeze(parts["flags"])
     if "requires" in parts:
         parts["requires"] = _requirements(parts["requires"])
     if "requires_env" in parts:
@@ -208,7 +211,9 @@ _READERS: dict[str, Any] = {
         tuple,
     ),
     "tools": lambda value: tuple(_frozen_tool(tool) for tool in value),
-    "toolsets": lambda value: {name: _toolset(toolset) for name, toolset in value.items()},
+    "toolsets": lambda value: FrozenDict({name: _toolset(toolset) for name, toolset in value.items()}),
+    "environments": freeze,
+    "config_schema": freeze,
     "commands": lambda value: tuple(CommandDefinition(**command) for command in value),
     "requires": _requirements,
 }

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mibyan.errors import PluginError
-from mibyan.plugins.attribution import acting
 from mibyan.text import one_line, suggest
-from mibyan.tools.current import Current
+from mibyan.tools.current import Current, acting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,8 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
-from mibyan.plugins.attribution import acting
-from mibyan.tools.current import Current
+from mibyan.tools.current import Current, acting
 from mibyan.tools.function import ToolFunction
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from mibyan.errors import PluginError
 from mibyan.paths import PROJECT_FOLDER
 from mibyan.plugins.sources.cache import ContentCache
+from mibyan.plugins.sources.ids import same
 from mibyan.plugins.sources.selection import Selection
 from mibyan.plugins.sources.tools_dir import find_tools
 from mibyan.plugins.telling import tell_notes
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def tool_candidates(
-    path: str | os.PathLike[str], services: LoaderServices, slots: Sequence[PluginSlot]
+    path: str | os.PathLike[str], services: LoaderServices, slots: Sequence[PluginSlot], *, by_host: bool = True
 ) -> list[Candidate]:
     """The tool files in a directory, as candidates; those that are known by their origin keep their ids.
 
@@ -31,6 +32,7 @@ def tool_candidates(
         path: The directory; the project's own keeps the need for trust.
         services: The runtime's parts.
         slots: The plugins that are known.
+        by_host: Whether the host names the directory: else no file of it gets an id that the operator speaks of.
 
     Raises:
         PluginError: It isn't a directory.
@@ -46,8 +48,15 @@ def tool_candidates(
     tell_notes(found.notes, services.log)
     selection = Selection.of(services.config.settings.plugins, services.also, services.no)
     taken = {slot.id: slot.candidate.origin for slot in slots}
-    named = [_renamed(candidate, taken) for candidate in found.candidates]
-    return [_off(candidate) if services.safe_mode else selection.applied(candidate) for candidate in named]
+    if not by_host and not _is_own(folder, services):
+        taken = {**dict.fromkeys(services.config.settings.plugins.entries, ""), **taken}
+    named = [(_renamed(candidate, taken), candidate.id) for candidate in found.candidates]
+    return [_off(candidate) if services.safe_mode else selection.applied(candidate, stem) for candidate, stem in named]
+
+
+def _is_own(folder: Path, services: LoaderServices) -> bool:
+    """Whether it is the profile's own tools directory, whose ids are what the operator speaks of."""
+    return os.path.realpath(services.home / "tools") == os.path.realpath(folder)
 
 
 def _prefix(folder: Path, services: LoaderServices) -> Literal["tools.", "project-tools."]:
@@ -59,7 +68,7 @@ def _prefix(folder: Path, services: LoaderServices) -> Literal["tools.", "projec
 def _renamed(candidate: Candidate, taken: dict[str, str]) -> Candidate:
     """The candidate under an id that no file of another directory has: `tools.<stem>.2` if need be."""
     plugin_id, number = candidate.id, 1
-    while taken.get(plugin_id, candidate.origin) != candidate.origin:
+    while any(same(plugin_id, known) and origin != candidate.origin for known, origin in taken.items()):
         number += 1
         plugin_id = f"{candidate.id}.{number}"
     return replace(candidate, id=plugin_id)

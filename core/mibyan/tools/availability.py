@@ -7,19 +7,26 @@ import os
 import threading
 import time
 import weakref
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mibyan.report import Decision, DecisionLog
 from mibyan.text import bounded, describe_exception, plain_text
+from mibyan.tools.current import acting
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from mibyan.tools.entry import CheckFn, Requirements, ToolEntry
+    from mibyan.tools.owner import Owner
 
 log = logging.getLogger("mibyan.availability")
+
+
+#: What makes two checks one.
+Identity: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,11 @@ class _Flight:
     def __init__(self) -> None:
         self.done = threading.Event()
         self.thread = threading.get_ident()
-        self.verdict = Verdict(available=False, reason="its check asked for itself")
+        self.verdict = _ENDED
+
+
+#: The probes within which this code runs, on whatever thread or loop.
+_PROBING: ContextVar[tuple[_Flight, ...]] = ContextVar("mibyan_probing", default=())
 
 
 class Availability:
@@ -63,8 +74,9 @@ class Availability:
         grace: Seconds after a pass within which a failing check is forgiven.
         log: Where decisions go.
         run_async: Runs an awaitable that a check gave; without one such a check is unavailable.
-        run_check: Calls a check for its tool, in the context of its owner.
+        acting_as: Lets code of a tool's owner run in its name; without one it runs in nobody's.
         clean: Takes secrets out of a text.
+        clock: Gives the time, in seconds.
     """
 
     #: Checks remembered at most; the oldest go first.
@@ -77,23 +89,27 @@ class Availability:
         *,
         log: DecisionLog | None = None,
         run_async: Callable[[Awaitable[Any]], Any] | None = None,
-        run_check: Callable[[ToolEntry], Any] | None = None,
+        acting_as: Callable[[Owner], acting] = lambda _: acting(None),
         clean: Callable[[str], str] = str,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.ttl = ttl
         self.grace = grace
         self._decisions = DecisionLog() if log is None else log
         self._run_async = run_async
-        self._run_check = run_check
+        self._acting_as = acting_as
         self._clean = clean
+        self._clock = clock
         self._lock = threading.Lock()
-        self._kept: dict[int, tuple[Any, _Kept]] = {}
-        self._flights: dict[int, _Flight] = {}
+        self._kept: dict[Identity, tuple[Any, _Kept]] = {}
+        self._flights: dict[Identity, _Flight] = {}
+        #: How often everything was forgotten: a probe that began before that is no news.
+        self._forgotten = 0
         self._told: dict[tuple[str, str], None] = {}
 
     def verdicts(self, entries: Iterable[ToolEntry]) -> dict[str, Verdict]:
         """The verdict of each entry, by name: one pass, in which each distinct check is probed at most once."""
-        seen: dict[int, Verdict] = {}
+        seen: dict[Identity, Verdict] = {}
         found: dict[str, Verdict] = {}
         for entry in entries:
             if entry.check_fn is None and not entry.requires:
@@ -118,9 +134,11 @@ class Availability:
         return self.verdicts((entry,))[entry.name]
 
     def invalidate(self) -> None:
-        """Forget every verdict."""
+        """Forget every verdict; who asks next doesn't wait for a probe that has begun already."""
         with self._lock:
+            self._forgotten += 1
             self._kept.clear()
+            self._flights.clear()
 
     def abandon(self, entry: ToolEntry) -> None:
         """Nobody waits for this tool's probe any more: who asks next probes anew."""
@@ -128,60 +146,76 @@ class Availability:
             with self._lock:
                 self._flights.pop(_identity(entry.check_fn), None)
 
-    def _judge(self, entry: ToolEntry, check: CheckFn, key: int) -> Verdict:
+    def after_fork(self) -> None:
+        """In a child process: whoever probed when it was made isn't there."""
+        self._lock = threading.Lock()
+        self._flights = {}
+
+    def _judge(self, entry: ToolEntry, check: CheckFn, key: Identity) -> Verdict:
         ttl = self.ttl if entry.check_ttl is None else entry.check_ttl
-        grace = self.grace if entry.check_grace is None else entry.check_grace
-        now = time.monotonic()
+        now = self._clock()
         with self._lock:
             kept = self._recall(key, check)
             if kept is not None and now - kept.at < ttl:
                 return kept.verdict
             flight = self._flights.get(key)
             if flight is None:
-                mine = self._flights[key] = _Flight()
-            elif flight.thread == threading.get_ident():
-                return flight.verdict
+                mine, forgotten = _Flight(), self._forgotten
+                self._flights[key] = mine
+            elif flight.thread == threading.get_ident() or flight in _PROBING.get():
+                return _ASKS_ITSELF
         if flight is not None:
             return flight.verdict if flight.done.wait(PATIENCE) else _HANGS
+        token = _PROBING.set((*_PROBING.get(), mine))
         try:
-            mine.verdict = self._settle(entry, check, key, grace, self._probe(entry, check))
+            mine.verdict = self._settle(entry, check, key, self._probe(entry, check), forgotten)
         finally:
+            _PROBING.reset(token)
             with self._lock:
                 if self._flights.get(key) is mine:
                     del self._flights[key]
             mine.done.set()
         return mine.verdict
 
-    def _settle(self, entry: ToolEntry, check: CheckFn, key: int, grace: float, verdict: Verdict) -> Verdict:
+    def _settle(self, entry: ToolEntry, check: CheckFn, key: Identity, verdict: Verdict, forgotten: int) -> Verdict:
         """Keep a fresh verdict, and forgive a failure within the grace of a pass."""
-        now = time.monotonic()
+        grace = self.grace if entry.check_grace is None else entry.check_grace
+        now = self._clock()
         with self._lock:
+            if self._forgotten != forgotten:
+                return verdict
             kept = self._recall(key, check)
             passed = now if verdict.available else kept.passed if kept else None
-            if not verdict.available and passed is not None and now - passed < grace:
-                # Not kept: the next pass probes again.
-                self._warn(entry, f"Check of tool {entry.name!r} failed within its grace of {grace:g} s "
-                                  f"({verdict.reason}); the tool stays.", once="grace")  # fmt: skip
-                return AVAILABLE
-            if verdict.available:
-                self._told.pop((entry.name, "grace"), None)
-            self._remember(key, check, _Kept(verdict, now, passed))
+            forgiven = not verdict.available and passed is not None and now - passed < grace
+            if not forgiven:  # What is forgiven isn't kept: the next pass probes again.
+                self._remember(key, check, _Kept(verdict, now, passed))
+        if forgiven:
+            self._warn(entry, f"Check of tool {entry.name!r} failed within its grace of {grace:g} s "
+                              f"({verdict.reason}); the tool stays.", once="grace")  # fmt: skip
+            return AVAILABLE
+        if verdict.available:
+            self._told.pop((entry.name, "grace"), None)
         return verdict
 
     def _probe(self, entry: ToolEntry, check: CheckFn) -> Verdict:
-        try:
-            answer = check() if self._run_check is None else self._run_check(entry)
-            if hasattr(type(answer), "__await__"):
-                answer = self._await(answer)
-            if isinstance(answer, str):
-                return Verdict(available=False, reason=bounded(plain_text(answer), 500)) if answer else _SAYS_NO
-            return AVAILABLE if answer else _SAYS_NO
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            reason = f"its check raised {bounded(self._clean(describe_exception(error)), 500)}"
-            self._warn(entry, f"Tool {entry.name!r} is unavailable: {reason}.")
-            return Verdict(available=False, reason=reason)
+        """Ask the check. All that it gives or raises is read in its owner's name: that runs its code too."""
+        with self._acting_as(entry.owner):
+            try:
+                return self._read(check())
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                reason = f"its check raised {bounded(self._clean(describe_exception(error)), 500)}"
+        self._warn(entry, f"Tool {entry.name!r} is unavailable: {reason}.")
+        return Verdict(available=False, reason=reason)
+
+    def _read(self, answer: Any) -> Verdict:
+        if hasattr(type(answer), "__await__"):
+            answer = self._await(answer)
+        if isinstance(answer, str):
+            text = plain_text(answer)
+            return Verdict(available=False, reason=bounded(text, 500)) if text else _SAYS_NO
+        return AVAILABLE if answer else _SAYS_NO
 
     def _await(self, answer: Any) -> Any:
         if self._run_async is None:
@@ -191,7 +225,7 @@ class Availability:
             raise TypeError(msg)
         return self._run_async(answer)
 
-    def _recall(self, key: int, check: CheckFn) -> _Kept | None:
+    def _recall(self, key: Identity, check: CheckFn) -> _Kept | None:
         held = self._kept.get(key)
         if held is None:
             return None
@@ -199,7 +233,8 @@ class Availability:
         # An id is given again once its object is gone: the check must still be the same.
         return kept if _same(reference() if isinstance(reference, weakref.ref) else reference, check) else None
 
-    def _remember(self, key: int, check: CheckFn, kept: _Kept) -> None:
+    def _remember(self, key: Identity, check: CheckFn, kept: _Kept) -> None:
+        self._kept.pop(key, None)  # What was asked last goes last.
         while len(self._kept) >= self.LIMIT:
             del self._kept[next(iter(self._kept))]
         self._kept[key] = (_reference(check), kept)
@@ -222,14 +257,16 @@ class Availability:
 PATIENCE = 30.0
 
 _SAYS_NO = Verdict(available=False, reason="its check says no")
+_ASKS_ITSELF = Verdict(available=False, reason="its check asked for itself")
+_ENDED = Verdict(available=False, reason="its check was interrupted")
 _HANGS = Verdict(available=False, reason=f"its check hasn't answered for {PATIENCE:g} s")
 
 
-def _identity(check: Any) -> int:
+def _identity(check: Any) -> Identity:
     """What makes two checks one: the object, or for a bound method its function and its object."""
     if type(check) is MethodType:
-        return hash((id(check.__func__), id(check.__self__)))
-    return id(check)
+        return id(check.__func__), id(check.__self__)
+    return id(check), 0
 
 
 def _target(check: Any) -> Any:

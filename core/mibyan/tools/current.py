@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextvars import Token
+    from types import TracebackType
 
     from mibyan.tools.owner import Owner
     from mibyan.tools.registry import ToolRegistry
@@ -35,3 +37,31 @@ class Current:
 
 #: `None`: no plugin runs here.
 CURRENT: ContextVar[Current | None] = ContextVar("mibyan_current", default=None)
+
+
+class acting:  # noqa: N801 - used as a word: `with acting(current)`
+    """Let `mibyan.registry` and `mibyan.get_runtime` mean the plugin's runtime and the plugin meanwhile.
+
+    Args:
+        current: The plugin; `None`: what runs meanwhile can't be attributed.
+    """
+
+    __slots__ = ("_current", "_token")
+
+    def __init__(self, current: Current | None) -> None:
+        self._current = current
+        self._token: Token[Current | None] | None = None
+
+    def __enter__(self) -> None:
+        self._token = CURRENT.set(self._current)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._token is not None:
+            CURRENT.reset(self._token)
+
+
+def acting_as(store: RegistryStore, owner: Owner | None) -> acting:
+    """Let code of `owner` run in its name; the host's, and what can't be attributed, in nobody's."""
+    return acting(None if owner is None or owner.kind != "plugin" else Current(store, owner))

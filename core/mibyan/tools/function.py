@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from mibyan.tools.context import ToolContext
-from mibyan.tools.current import CURRENT
+from mibyan.tools.current import CURRENT, acting
 from mibyan.tools.registration import build_entry, check_name
 
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from mibyan.schema.signature import FunctionSchema
     from mibyan.tools.entry import Requirements, ToolEntry
     from mibyan.tools.owner import Owner
+
+#: What an entry has beside the options of `registry.register`.
+_NOT_OPTIONS = frozenset({"activate", "bind", "origin", "requires", "schema", "handler", "owner"})
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,7 +51,6 @@ class ToolFunction(Generic[P, R]):
         self._local_names = local_names
         self._described: FunctionSchema | None = None
         self._schema: Mapping[str, Any] | None = None
-        self._lock = threading.Lock()
         for attribute in ("__name__", "__qualname__", "__doc__", "__module__", "__wrapped__"):
             setattr(self, attribute, getattr(function, attribute, None))
         self.__wrapped__ = function
@@ -82,9 +84,9 @@ class ToolFunction(Generic[P, R]):
 
             described = self.described
             raw = {"name": self.name, "description": described.description, "parameters": described.parameters}
-            with self._lock:
-                if self._schema is None:
-                    self._schema = freeze(normalise_schema(self.name, raw))
+            made: Mapping[str, Any] = freeze(normalise_schema(self.name, raw))
+            # Another thread may have made the same meanwhile.
+            self._schema = self._schema or made
         return self._schema
 
     def entry(self, owner: Owner, *, requires: Requirements | None = None, origin: str | None = None) -> ToolEntry:
@@ -93,19 +95,19 @@ class ToolFunction(Generic[P, R]):
         Raises:
             ToolSchemaError: The name or the signature can't be a tool's.
         """
-        check_name(self.name)
+        name = check_name(self.name)
+        refused = sorted(self.options.keys() & _NOT_OPTIONS)
+        if refused:
+            raise TypeError(f"tool {name!r}: @mibyan.tool has no option {refused[0]!r}.")
         described = self.described
         if not described.is_plain:
             _ = self.schema  # An annotation that has no schema is the author's to mend now, not the model's later.
         options = {"is_async": described.is_async, **self.options}
         return build_entry(
-            owner, self.name, self.toolset, self._read_schema, self._handle,
+            owner, name, self.toolset, partial(_read_schema, self), self._handle,
             description=self._description, requires=requires, bind=described.bind,
             origin=origin or self._origin(), **options,
         )  # fmt: skip
-
-    def _read_schema(self) -> Mapping[str, Any]:
-        return self.schema
 
     def _handle(self, args: dict[str, Any], context: ToolContext | None = None) -> Any:
         """The handler: `args` are the keyword arguments that `bind` made."""
@@ -120,6 +122,12 @@ class ToolFunction(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<ToolFunction {self.name!r} (toolset {self.toolset!r})>"
+
+
+def _read_schema(function: ToolFunction[..., Any]) -> Mapping[str, Any]:
+    """The schema, which a function's own types may have a say in: whoever reads it, they act in nobody's name."""
+    with acting(None):
+        return function.schema
 
 
 @overload

@@ -125,6 +125,8 @@ def perform(name: str, holding: Holding, act: Act, policy: Policy) -> Verdict:
     if verdict is Verdict.REPLACED:
         holding.stack[-1] = act.entry
     elif verdict.accepted:
+        # What the same owner had further down could never come back: it goes with this one.
+        holding.stack[:] = [entry for entry in holding.stack if entry.owner is not act.owner]
         holding.stack.append(act.entry)
     else:
         _renew(holding, act)
@@ -145,3 +147,15 @@ def _renew(holding: Holding, act: Act) -> None:
         if act.entry is not None and entry.owner is act.owner and entry.toolset == act.entry.toolset:
             holding.stack[index] = act.entry
             return
+
+
+def trimmed(name: str, acts: Iterable[Act], policy: Policy) -> list[Act]:
+    """Fewer acts after which the same owners hold `name`: those in the stack, and the last claim of each loser."""
+    holding, kept, rebuilt = replay(name, acts, policy), [], Holding([], [])
+    for entry in holding.stack:
+        act = Act(entry.owner, entry)
+        if not policy.decide(name, rebuilt.holder, act).accepted:
+            act = Act(entry.owner, entry, override=True)
+        perform(name, rebuilt, act, policy)
+        kept.append(act)
+    return [*kept, *{act.owner: act for act, _ in holding.losers}.values()]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mibyan.errors import ToolSchemaError
 from mibyan.schema.definition import normalise_schema
 from mibyan.schema.frozen import freeze
+from mibyan.text import plain_text
 from mibyan.tools.entry import Requirements, ToolEntry
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _CALLABLES: Final = ("dynamic_schema_overrides", "approval", "reads", "writes")
 _CHOICES: Final = {"thread": ("caller", "pool", "dedicated"), "loop": (None, "runtime"), "handled_by": (None, "agent"),
                    "validate": (None, True, False), "parallel": (None, True, False)}  # fmt: skip
 _SECONDS: Final = ("check_ttl", "check_grace")
+_NUMBERS: Final = ("check_ttl", "check_grace", "timeout")
 
 
 def build_entry(
@@ -60,7 +62,7 @@ def build_entry(
         TypeError: An argument has the wrong type, or isn't known.
         ValueError: An argument's value isn't one of those it can have.
     """
-    check_name(name)
+    name = check_name(name)
     if type(toolset) is not str or not toolset.strip():
         raise _wrong(name, "toolset", "a non-empty text", toolset)
     if not callable(handler) and activate is None:
@@ -71,6 +73,7 @@ def build_entry(
     aliases = _check_options(name, options) if options else ()
     if description is not None and not isinstance(description, str):
         raise _wrong(name, "description", "text", description)
+    description = None if description is None else plain_text(description)
     if type(emoji) is not str:
         raise _wrong(name, "emoji", "text", emoji)
     options.pop("aliases", None)
@@ -97,15 +100,21 @@ def build_entry(
 _NOTHING: Final = Requirements()
 
 
-def check_name(name: Any, what: str = "tool") -> None:
-    """Raise unless `name` is one that every provider takes."""
-    if not isinstance(name, str):
+def check_name(name: Any, what: str = "tool") -> str:
+    """The name as plain text: a subclass of `str` could be equal to whatever it likes (registry.R6).
+
+    Raises:
+        ToolSchemaError: It isn't one that every provider takes.
+    """
+    if not issubclass(type(name), str):
         msg = f"A {what}'s name must be text, not {type(name).__name__}."
         raise ToolSchemaError(msg)
-    if not TOOL_NAME.fullmatch(name):
-        shown = name if len(name) <= 80 else name[:77] + "..."
+    plain = plain_text(name)
+    if not TOOL_NAME.fullmatch(plain):
+        shown = plain if len(plain) <= 80 else plain[:77] + "..."
         msg = f"The {what} name {shown!r} isn't valid."
         raise ToolSchemaError(msg, hint="Use 1 to 64 of the characters a-z, A-Z, 0-9, '_' and '-'.")
+    return plain
 
 
 def _check_options(name: str, options: dict[str, Any]) -> tuple[str, ...]:
@@ -118,6 +127,8 @@ def _check_options(name: str, options: dict[str, Any]) -> tuple[str, ...]:
             msg = f"tool {name!r}: register() has no option {key!r}" + (f"; did you mean {meant!r}?" if meant else ".")
             raise TypeError(msg)
         _check_option(name, key, value)
+        if key in _NUMBERS and isinstance(value, int | float):
+            options[key] = float.__float__(value) if isinstance(value, float) else int.__int__(value)
     return _aliases(name, options.get("aliases", ()))
 
 
@@ -153,9 +164,7 @@ def _aliases(name: str, value: Any) -> tuple[str, ...]:
     aliases = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple) else None
     if aliases is None:
         raise _wrong(name, "aliases", "a list of names", value)
-    for alias in aliases:
-        check_name(alias, "alias")
-    return tuple(alias for alias in dict.fromkeys(aliases) if alias != name)
+    return tuple(dict.fromkeys(plain for alias in aliases if (plain := check_name(alias, "alias")) != name))
 
 
 def _env_names(name: str, value: Any) -> tuple[str, ...]:
@@ -163,7 +172,7 @@ def _env_names(name: str, value: Any) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple | set) else None
     if names is None or not all(isinstance(item, str) and item for item in names):
         raise _wrong(name, "requires_env", "the names of environment variables", value)
-    return names
+    return tuple(plain_text(item) for item in names)
 
 
 def _wrong(name: Any, field: str, wanted: str, value: Any) -> TypeError:

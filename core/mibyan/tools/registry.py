@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mibyan.errors import MibyanError, ToolOwnershipError
 from mibyan.report import Decision
+from mibyan.text import plain_text
 from mibyan.tools.owner import Owner
 from mibyan.tools.registration import build_entry, check_name
 from mibyan.tools.store import RegistryStore
@@ -153,7 +154,9 @@ class ToolRegistry:
         if not isinstance(tool_function, ToolFunction):
             msg = f"add() takes a function decorated with @mibyan.tool, not {type(tool_function).__name__}."
             raise TypeError(msg)
-        return self._register_entry(tool_function.entry(self._owner), override=override or tool_function.override)
+        # A subclass may have an `entry` of its own: what it gives needn't belong to whoever adds it.
+        entry = ToolFunction.entry(tool_function, self._owner)
+        return self._register_entry(entry, override=bool(override or tool_function.override))
 
     def _register_entry(self, entry: ToolEntry, *, override: bool) -> ToolEntry | None:
         verdict, before = self._store.register(entry, override=override)
@@ -168,6 +171,9 @@ class ToolRegistry:
         Raises:
             ToolOwnershipError: (a `PermissionError`) It is another owner's.
         """
+        if not isinstance(name, str):
+            return False
+        name = plain_text(name)
         entry = self._store.find(name)
         if self._store.deregister(entry.name if entry else name, self._owner):
             return True
@@ -192,6 +198,7 @@ class ToolRegistry:
             if not isinstance(text, str) or not text.strip():
                 msg = f"register_toolset_alias takes two non-empty names, not {text!r}."
                 raise TypeError(msg)
+        alias, toolset = plain_text(alias), plain_text(toolset)
         held = self._store.alias_toolset(alias, toolset, self._owner)
         if held is None:
             return True
@@ -261,7 +268,8 @@ class ToolRegistry:
         snapshot = self._store.snapshot
         if not isinstance(toolset, str):
             return False
-        toolset = snapshot.toolset_aliases.get(toolset, toolset)
+        if toolset not in snapshot.toolsets:
+            toolset = snapshot.toolset_aliases.get(toolset, toolset)
         verdicts = self._verdicts(snapshot.entries[name] for name in snapshot.toolsets.get(toolset, ()))
         return any(verdict.available for verdict in verdicts.values())
 

@@ -7,14 +7,14 @@ look-up reads one dict, a whole view is a `RegistrySnapshot`.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
-from functools import cached_property
-from types import MappingProxyType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from mibyan.report import Decision, DecisionLog
-from mibyan.tools.namespace import Act, Holding, Policy, Verdict, perform, replay
+from mibyan.tools.claims import Claims
+from mibyan.tools.namespace import Act, Holding, Policy, Verdict, perform, replay, trimmed
+from mibyan.tools.snapshot import RegistrySnapshot, Toolset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -23,46 +23,42 @@ if TYPE_CHECKING:
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.owner import Owner
 
-#: Acts kept for one contested name; a plugin that registers and removes it for ever must not fill the memory.
+__all__ = ["RegistrySnapshot", "RegistryStore", "Toolset"]
+
+#: Acts of one contested name, after which those that don't matter any more are dropped: a plugin that registers and
+#: removes it for ever must not fill the memory.
 _HISTORY = 256
 
 
-@dataclass(frozen=True)
-class RegistrySnapshot:
-    """What a registry held at one moment."""
+class _Mutation:
+    """`with` it the registry changes as a whole: no snapshot shows a part of it, and the generation grows by one at most."""
 
-    #: Entries by their own names.
-    entries: Mapping[str, ToolEntry]
-    #: Tool names by alias.
-    aliases: Mapping[str, str]
-    #: Toolset names by alias.
-    toolset_aliases: Mapping[str, str]
-    #: Grows by one with each mutation.
-    generation: int
+    __slots__ = ("_depth", "_store", "changed", "grows")
 
-    @cached_property
-    def toolsets(self) -> Mapping[str, tuple[str, ...]]:
-        """The sorted names of the tools of each toolset, toolsets in sorted order."""
-        found: dict[str, list[str]] = {}
-        for name, entry in self.entries.items():
-            found.setdefault(entry.toolset, []).append(name)
-        return MappingProxyType({toolset: tuple(sorted(found[toolset])) for toolset in sorted(found)})
+    def __init__(self, store: RegistryStore) -> None:
+        self._store = store
+        self._depth = 0
+        #: Whether something is another than before.
+        self.changed = False
+        #: Whether the generation grows.
+        self.grows = False
 
+    def __enter__(self) -> None:
+        self._store._lock.acquire()
+        self._depth += 1
+        if self._depth == 1:
+            self._store._version += 1
 
-@dataclass(frozen=True, slots=True)
-class Toolset:
-    """A bundle of tools as a plugin or the operator declares it."""
-
-    name: str
-    tools: tuple[str, ...] = ()
-    #: Names of other toolsets that belong to it.
-    includes: tuple[str, ...] = ()
-    description: str = ""
-    #: `builtin`, `composite`, `posture`, `preset`, `registry`, `alias`, `custom`, `plugin` or `mcp`.
-    kind: str = "plugin"
-    #: Where it was declared.
-    origin: str | None = None
-    owner: Owner | None = field(default=None, compare=False)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self._store.generation += self.grows
+            # Where nothing changed, the snapshot that readers have is still the right one.
+            self._store._version += 1 if self.changed or self.grows else -1
+            self.changed = self.grows = False
+        self._store._lock.release()
 
 
 class RegistryStore:
@@ -70,16 +66,21 @@ class RegistryStore:
 
     def __init__(self, *, last_wins: bool = False, log: DecisionLog | None = None) -> None:
         self._lock = threading.RLock()
+        self._mutation = _Mutation(self)
+        #: Odd while something changes: what is copied then may be half a change.
+        self._version = 0
+        #: The last snapshot and the version it is of.
+        self._kept: tuple[int, RegistrySnapshot] | None = None
         #: Readers look one name up here without a lock: an alias leads to an entry of another name.
         self._held: dict[str, ToolEntry] = {}
         self._acts: dict[str, list[Act]] = {}
-        self._toolset_aliases: dict[str, tuple[str, Owner]] = {}
-        self._toolsets: dict[str, Toolset] = {}
+        self._toolset_aliases: Claims[str] = Claims()
+        self._toolsets: Claims[Toolset] = Claims()
         self._opt_ins: dict[str, bool | frozenset[str]] = {}
         #: Owners that were removed: what they register late belongs to nobody who could be unloaded.
         self._retired: WeakSet[Owner] = WeakSet()
-        self._snapshot: RegistrySnapshot | None = None
-        self._writing = 0
+        #: Owners whose plugin is being loaded anew: their names stay theirs, and answer to nobody meanwhile.
+        self._away: set[Owner] = set()
         self.generation = 0
         self.log = DecisionLog() if log is None else log
         self.policy = Policy(last_wins=last_wins, may_override=self._may_override)
@@ -107,34 +108,40 @@ class RegistryStore:
     @property
     def snapshot(self) -> RegistrySnapshot:
         """A consistent view; the same object until something changes."""
-        snapshot = self._snapshot
-        if snapshot is not None and snapshot.generation == self.generation:
-            return snapshot
+        kept = self._kept
+        if kept is not None and kept[0] == self._version:
+            return kept[1]
         for _ in range(3):
-            # A writer shows itself by an odd count: what was copied meanwhile may be half a change.
-            before = self._writing
-            snapshot = self._copy()
-            if before % 2 == 0 and before == self._writing:
-                break
-        else:
-            with self._lock:
+            version = self._version
+            if version % 2 == 0:
                 snapshot = self._copy()
-        self._snapshot = snapshot
+                if version == self._version:
+                    return self._keep(version, snapshot)
+        with self._lock:
+            # Only the thread that changes something itself sees an odd version here.
+            snapshot = self._copy()
+            return snapshot if self._version % 2 else self._keep(self._version, snapshot)
+
+    def _keep(self, version: int, snapshot: RegistrySnapshot) -> RegistrySnapshot:
+        kept = self._kept
+        if kept is not None and kept[0] == version:
+            return kept[1]  # Another reader was faster.
+        self._kept = (version, snapshot)
         return snapshot
 
     def _copy(self) -> RegistrySnapshot:
-        generation, held, toolset_aliases = self.generation, self._held.copy(), self._toolset_aliases.copy()
+        generation, held, toolset_aliases = self.generation, self._held.copy(), self._toolset_aliases.held
         return RegistrySnapshot(
             MappingProxyType({name: entry for name, entry in held.items() if entry.name == name}),
             MappingProxyType({name: entry.name for name, entry in held.items() if entry.name != name and entry.name in held}),
-            MappingProxyType({alias: toolset for alias, (toolset, _) in toolset_aliases.items()}),
+            toolset_aliases,
             generation,
         )  # fmt: skip
 
     @property
     def declared_toolsets(self) -> Mapping[str, Toolset]:
-        """The toolsets that plugins declared, by name."""
-        return self._toolsets.copy()
+        """The toolsets that plugins declare, by name."""
+        return self._toolsets.held
 
     def candidates(self, name: str) -> Holding:
         """Everybody who wants `name`: the stack of accepted entries (the last one answers) and the losers."""
@@ -150,7 +157,7 @@ class RegistryStore:
             ToolOwnershipError: The owner was removed.
         """
         act = Act(entry.owner, entry, override)
-        with self._lock:
+        with self._mutation:
             self._require_present(entry.owner, f"register the tool {entry.name!r}")
             before = self._held.get(entry.name)
             verdict = self._perform(entry.name, act)
@@ -167,22 +174,23 @@ class RegistryStore:
         Raises:
             ToolOwnershipError: The owner was removed.
         """
-        with self._lock:
+        known = self._own(entry)
+        same = known is not None and known.schema == entry.schema and known.toolset == entry.toolset
+        with self._mutation:
             self._require_present(entry.owner, f"register the tool {entry.name!r}")
             before = self._own(entry)
             if before is None:
                 return False
-            same = before.schema == entry.schema and before.toolset == entry.toolset
             self._acts[entry.name] = [
                 Act(act.owner, entry, act.override) if act.entry is before else act for act in self._history(entry.name)
             ]
-            self._settle(entry.name, grow=not same)
+            self._settle(entry.name, grow=not (same and known is before))
         self._tell(entry.name)
         return True
 
     def deregister(self, name: str, owner: Owner) -> bool:
         """Take away what `owner` holds of `name` (the host: whoever holds it)."""
-        with self._lock:
+        with self._mutation:
             holding = self.candidates(name)
             mine = [entry for entry in holding.stack if owner.is_host or entry.owner is owner]
             if not mine:
@@ -193,31 +201,44 @@ class RegistryStore:
             gone = holding.stack[-1] if owner.is_host else mine[-1]
             self._perform(name, Act(owner, None))
             for alias in gone.aliases:
-                self._perform(alias, Act(gone.owner, None), grow=False)
+                self._give_up_alias(alias, gone)
             self._drop_toolset_aliases(gone.toolset)
         self._tell(name)
         return True
 
-    def remove_owner(self, owner: Owner) -> None:
+    def remove_owner(self, owner: Owner, *, returns: bool = False) -> None:
         """Let the registry look as if `owner` had never acted: what it displaced or kept out comes back.
 
         It can't register anything any more: a plugin that is loaded anew has a new owner.
+
+        Args:
+            owner: The owner.
+            returns: Whether its plugin is about to be loaded anew: until `forget_places` its names are kept for it.
         """
-        with self._lock:
+        with self._mutation:
             self._retired.add(owner)
+            if returns:
+                self._away.add(owner)
             names = [name for name, entry in self._held.items() if entry.owner is owner]
             names += [name for name, acts in self._acts.items() if any(act.owner is owner for act in acts)]
-            toolsets = {entry.toolset for entry in self._held.values() if entry.owner is owner}
+            tops = [replay(name, self._history(name), self.policy).holder for name in names]
             for name in dict.fromkeys(names):
-                self._acts[name] = [act for act in self._history(name) if act.owner is not owner]
+                history = self._history(name)
+                self._acts[name] = history if returns else [act for act in history if act.owner is not owner]
                 self._settle(name)
-            self._toolsets = {name: spec for name, spec in self._toolsets.items() if spec.owner is not owner}
-            self._toolset_aliases = {a: held for a, held in self._toolset_aliases.items() if held[1] is not owner}
-            for toolset in toolsets:
-                self._drop_toolset_aliases(toolset)
-            self.generation += 1
+            if not returns:
+                self._mutation.grows |= self._toolsets.remove_owner(owner) | self._toolset_aliases.remove_owner(owner)
+                for toolset in {entry.toolset for entry in tops if entry is not None and entry.owner is owner}:
+                    self._drop_toolset_aliases(toolset)
         for name in dict.fromkeys(names):
             self._tell(name)
+
+    def forget_places(self, owner: Owner) -> None:
+        """The plugin of `owner` was loaded anew, or couldn't be: names it didn't take again are free."""
+        if owner in self._away:
+            with self._mutation:
+                self._away.discard(owner)
+                self.remove_owner(owner)
 
     def alias_toolset(self, alias: str, toolset: str, owner: Owner) -> str | None:
         """Let `alias` mean `toolset`; the toolset that has the name already, if it is another's.
@@ -225,16 +246,14 @@ class RegistryStore:
         Raises:
             ToolOwnershipError: The owner was removed.
         """
-        with self._lock:
+        with self._mutation:
             self._require_present(owner, f"register the toolset alias {alias!r}")
-            held, holder = self._toolset_aliases.get(alias, (None, None))
-            if held is not None and held != toolset and holder is not owner and not owner.is_host:
-                return held
-            if alias in self.snapshot.toolsets or alias in self._toolsets:
+            if alias in self._toolsets.held or any(entry.toolset == alias for entry in self._held.values()):
                 return alias
-            self._toolset_aliases[alias] = (toolset, owner)
-            self.generation += 1
-        return None
+            before = self._toolset_aliases.held.get(alias)
+            held = self._toolset_aliases.claim(alias, owner, toolset, self._returns_as)
+            self._mutation.grows |= held != before
+        return None if held == toolset else held
 
     def declare_toolset(self, toolset: Toolset) -> Toolset | None:
         """Keep a plugin's bundle; the other's bundle of that name, if there is one.
@@ -242,14 +261,11 @@ class RegistryStore:
         Raises:
             ToolOwnershipError: The owner was removed.
         """
-        with self._lock:
+        with self._mutation:
             self._require_present(toolset.owner, f"register the toolset {toolset.name!r}")
-            held = self._toolsets.get(toolset.name)
-            if held is not None and held.owner is not toolset.owner:
-                return held
-            self._toolsets[toolset.name] = toolset
-            self.generation += 1
-        return None
+            held = self._toolsets.claim(toolset.name, toolset.owner, toolset, self._returns_as)
+            self._mutation.grows |= held is toolset
+        return None if held is toolset else held
 
     def opt_in(self, owner_id: str, allowed: bool | frozenset[str]) -> None:  # noqa: FBT001 - one of the two forms of the key
         """Say which tools the owner of that id may override."""
@@ -283,34 +299,46 @@ class RegistryStore:
             if verdict in (Verdict.TAKEN, Verdict.REPLACED):
                 self._hold(name, act.entry, grow=grow)
                 return verdict
-        history = self._history(name)
-        holding = replay(name, history, self.policy)
-        verdict = perform(name, holding, act, self.policy)
+        before, after = self._around(act, self._history(name))
+        verdict = perform(name, replay(name, before, self.policy), act, self.policy)
         if verdict is not Verdict.RESERVED:
             # A refused override is kept too: once the holder is gone it is a registration of a free name.
-            self._acts[name] = _compact([*history, act])[-_HISTORY:]
+            acts = _compact([*before, act, *after])
+            self._acts[name] = acts if len(acts) < _HISTORY else trimmed(name, acts, self.policy)
             self._settle(name, grow=grow and verdict.accepted)
         return verdict
+
+    def _around(self, act: Act, history: list[Act]) -> tuple[list[Act], list[Act]]:
+        """What came before an act and what after it: a plugin that is loaded anew has the place that it had before."""
+        for index, old in enumerate(history if self._away and act.entry is not None else ()):
+            if self._returns_as(old.owner, act.owner):
+                return history[:index], [later for later in history[index:] if later.owner is not old.owner]
+        return history, []
+
+    def _returns_as(self, old: Owner | None, new: Owner | None) -> bool:
+        """Whether `new` is the owner of a plugin that is loaded anew, and `old` its former one."""
+        return (
+            old in self._away and old is not None and new is not None and (old.id, old.source) == (new.id, new.source)
+        )
 
     def _settle(self, name: str, *, grow: bool = True) -> None:
         """Let the holder of `name` be who its history says."""
         acts = self._acts[name]
         holding = replay(name, acts, self.policy)
-        if len({act.owner for act in acts}) < 2 and len(holding.stack) < 2:
+        holder = holding.holder
+        if holder is not None and holder.owner in self._away:
+            holder = None
+        elif len({act.owner for act in acts}) < 2 and len(holding.stack) < 2:
             del self._acts[name]
-        self._hold(name, holding.holder, grow=grow)
+        self._hold(name, holder, grow=grow)
 
     def _hold(self, name: str, entry: ToolEntry | None, *, grow: bool) -> None:
-        self._writing += 1
+        self._mutation.changed |= self._held.get(name) is not entry
+        self._mutation.grows |= grow
         if entry is None:
             self._held.pop(name, None)
         else:
             self._held[name] = entry
-        if grow:
-            self.generation += 1
-        else:
-            self._snapshot = None
-        self._writing += 1
 
     def _own(self, entry: ToolEntry) -> ToolEntry | None:
         """The entry of that name which the new entry's owner has (it may be displaced)."""
@@ -323,18 +351,22 @@ class RegistryStore:
         if before is not None and before.owner is entry.owner:
             for alias in before.aliases:
                 if alias not in entry.aliases:
-                    self._perform(alias, Act(entry.owner, None), grow=False)
+                    self._give_up_alias(alias, before)
         for alias in entry.aliases:
             held = self._held.get(alias)
             verdict = self._perform(alias, Act(entry.owner, entry, override), grow=False)
             if not verdict.accepted and held is not None:
                 self.decide(_alias_rejected(alias, entry, held))
 
+    def _give_up_alias(self, alias: str, entry: ToolEntry) -> None:
+        """`entry` answers to `alias` no longer; a tool of that very name, of the same owner, does."""
+        if not any(held.owner is entry.owner and held.name == alias for held in self.candidates(alias).stack):
+            self._perform(alias, Act(entry.owner, None), grow=False)
+
     def _drop_toolset_aliases(self, toolset: str) -> None:
         """registry.R7: a toolset's aliases go with its last tool."""
-        if any(entry.toolset == toolset for entry in self._held.values()):
-            return
-        self._toolset_aliases = {a: held for a, held in self._toolset_aliases.items() if held[0] != toolset}
+        if not any(entry.toolset == toolset for entry in self._held.values()):
+            self._toolset_aliases.remove_meaning(toolset)
 
     def _may_override(self, owner: Owner, name: str) -> bool:
         allowed = self._opt_ins.get(owner.id)

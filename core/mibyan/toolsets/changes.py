@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mibyan.report import DecisionLog
+    from mibyan.tools.current import acting
     from mibyan.tools.entry import ToolEntry
+    from mibyan.tools.owner import Owner
 
     #: `patch(schemas by name, names) -> {tool: schema changes}`: what `mibyan_patch_definitions` says, merged.
     Patch: TypeAlias = Callable[
@@ -33,10 +35,12 @@ class SchemaChanges:
 
     Args:
         log: Where decisions go.
+        acting_as: Lets code of a tool's owner run in its name.
     """
 
-    def __init__(self, log: DecisionLog) -> None:
+    def __init__(self, log: DecisionLog, acting_as: Callable[[Owner], acting]) -> None:
         self._log = log
+        self._acting_as = acting_as
         #: What was warned about, and which registration it concerned: a new one is warned about anew.
         self._warned: dict[tuple[str, str], ToolEntry | None] = {}
 
@@ -47,13 +51,15 @@ class SchemaChanges:
         """
         if entry.dynamic_schema_overrides is None:
             return None
-        try:
-            return json.dumps(dict(_mapping(entry.dynamic_schema_overrides())), allow_nan=False)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            self._warn(entry, "dynamic_schema_overrides", _because(error))
-            return None
+        with self._acting_as(entry.owner):
+            try:
+                return json.dumps(dict(_mapping(entry.dynamic_schema_overrides())), allow_nan=False)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                reason = _because(error)
+        self._warn(entry, "dynamic_schema_overrides", reason)
+        return None
 
     def overridden(self, entry: ToolEntry, override: str | None) -> Mapping[str, Any]:
         """The tool's schema with an override merged in, shallowly."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mibyan.report import Decision
 from mibyan.schema import formats
 from mibyan.schema.frozen import freeze
+from mibyan.tools.current import acting
 from mibyan.toolsets.changes import SchemaChanges
 from mibyan.toolsets.plans import Shown, State
 from mibyan.toolsets.selection import Selection, read_names
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mibyan.schema.frozen import FrozenDict
     from mibyan.tools.availability import Availability
     from mibyan.tools.entry import ToolEntry
+    from mibyan.tools.owner import Owner
     from mibyan.tools.store import RegistrySnapshot
     from mibyan.toolsets.changes import Patch, Schemas
     from mibyan.toolsets.plans import Key, Plan
@@ -37,6 +39,7 @@ class DefinitionBuilder:
         log: Where decisions go.
         patch: What `mibyan_patch_definitions` says; `None`: nobody implements it.
         patch_token: Gives something that differs, by equality, when the patches would: the hooks' version.
+        acting_as: Lets code of a tool's owner run in its name; without one it runs in nobody's.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class DefinitionBuilder:
         *,
         patch: Patch | None = None,
         patch_token: Callable[[], object] | None = None,
+        acting_as: Callable[[Owner], acting] = lambda _: acting(None),
     ) -> None:
         self._resolver = resolver
         self._snapshot = snapshot
@@ -55,7 +59,7 @@ class DefinitionBuilder:
         self._log = log
         self._patch = patch
         self._patch_token = patch_token
-        self._changes = SchemaChanges(log)
+        self._changes = SchemaChanges(log, acting_as)
         self._state: State | None = None
 
     def build(

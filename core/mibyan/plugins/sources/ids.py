@@ -27,8 +27,12 @@ _REQUIREMENT = re.compile(r"\s*([^\s<>=!~,;()\[\]@]+)\s*(.*)", re.DOTALL)
 
 @lru_cache(maxsize=4096)
 def canonical(name: str) -> str:
-    """The canonical form of a name (PEP 503): lower case, each run of `-`, `_` and `.` one `-`."""
-    return _SEPARATORS.sub("-", name.strip()).lower()
+    """The canonical form of a name (PEP 503): lower case, each run of `-`, `_` and `.` one `-`.
+
+    Letters beyond ASCII stay as they are: the Kelvin sign in lower case is a plain `k`, and so another plugin's name.
+    """
+    plain = _SEPARATORS.sub("-", name.strip())
+    return plain.lower() if plain.isascii() else "".join(c.lower() if c.isascii() else c for c in plain)
 
 
 def distribution_id(name: str) -> str:

@@ -38,17 +38,17 @@ class Selection:
         on = [word for word in words if not word.startswith(_NO)]
         return cls(settings.disabled, settings.autoload, settings.enabled, tuple(on), (*no, *off))
 
-    def applied(self, candidate: Candidate) -> Candidate:
-        """The candidate, with the reason if it is off."""
-        off = self._off(candidate)
+    def applied(self, candidate: Candidate, also_called: str = "") -> Candidate:
+        """The candidate, with the reason if it is off; who denies `also_called` means it too."""
+        off = self._off(candidate, {candidate.id, also_called or candidate.id})
         return candidate if off is None else replace(candidate, disabled=off[0], hint=off[1])
 
-    def _off(self, candidate: Candidate) -> tuple[str, str] | None:
+    def _off(self, candidate: Candidate, names: set[str]) -> tuple[str, str] | None:
         """Why a candidate is off, and the command that lets it on; deny wins over everything."""
         enable = f"`mibyan plugins enable {candidate.id}`"
-        if any(covers(word, candidate.id) for word in self.disabled):
+        if any(covers(word, name) for word in self.disabled for name in names):
             return "it is in `plugins.disabled`", enable
-        if any(covers(word, candidate.id) for word in self.no):
+        if any(covers(word, name) for word in self.no for name in names):
             return "--no-plugin turns it off", "leave --no-plugin (or `no:`) out"
         wanted = self.autoload or candidate.source == "builtin"
         if wanted or any(covers(word, candidate.id) for word in (*self.enabled, *self.also)):

@@ -1,0 +1,90 @@
+"""What `get_runtime()` shows of parts that only a host may change: to look at (registry.R6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mibyan.errors import ToolOwnershipError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mibyan.hooks.table import HookChain, HookTable
+    from mibyan.plugins.candidate import Note
+    from mibyan.plugins.loader import PluginLoader
+    from mibyan.plugins.state import PluginRecord
+    from mibyan.tools.owner import Owner
+
+
+class PluginsView:
+    """The plugins of a runtime, to look at: a host that wants to unload or reload one makes a `Runtime`."""
+
+    __slots__ = ("_loader",)
+
+    def __init__(self, loader: PluginLoader) -> None:
+        self._loader = loader
+
+    def load(self) -> None:
+        """Find and load the plugins, if that hasn't happened yet; see `PluginLoader.load`."""
+        self._loader.load()
+
+    def records(self) -> Mapping[str, PluginRecord]:
+        """The plugins by id; see `PluginLoader.records`."""
+        return self._loader.records()
+
+    def all_records(self) -> tuple[PluginRecord, ...]:
+        """All that was found; see `PluginLoader.all_records`."""
+        return self._loader.all_records()
+
+    def get(self, plugin_id: str) -> PluginRecord:
+        """One plugin, by its id in any spelling.
+
+        Raises:
+            PluginError: There is none; the message has a suggestion.
+        """
+        return self._loader.get(plugin_id)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was passed over while looking for plugins."""
+        return self._loader.notes
+
+    def __getattr__(self, name: str) -> Any:
+        refuse(f"use `plugins.{name}`")
+
+
+class HooksView:
+    """The hook implementations of a runtime, to look at: `get_runtime().add_hook` adds one, a host removes them."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: HookTable) -> None:
+        self._table = table
+
+    @property
+    def generation(self) -> int:
+        """Grows with each change."""
+        return self._table.generation
+
+    def chain(self, hook: str) -> HookChain:
+        """The implementations of `hook`, in order; plugins that announced it are imported first."""
+        return self._table.chain(hook)
+
+    def names_of(self, owner: Owner) -> tuple[str, ...]:
+        """The hooks that `owner` implements or announces, sorted."""
+        return self._table.names_of(owner)
+
+    def __getattr__(self, name: str) -> Any:
+        refuse(f"use `hooks.{name}`")
+
+
+def refuse(what: str) -> NoReturn:
+    """Refuse what only a host may.
+
+    Raises:
+        ToolOwnershipError: Always.
+    """
+    raise ToolOwnershipError(
+        f"get_runtime() can't {what}: it hasn't the host's rights.",
+        hint="A host makes its own `mibyan.Runtime(...)` and uses that.",
+    )
