@@ -99,10 +99,10 @@ class Stdin:
         self.buffer = self
         self._data = data
 
-    def read(self) -> bytes:
+    def read(self, size: int) -> bytes:
         if isinstance(self._data, Exception):
             raise self._data
-        return self._data
+        return self._data[:size]
 
 
 @pytest.mark.parametrize(
@@ -129,6 +129,18 @@ def test_standard_input_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch, std
     with pytest.raises(click.UsageError) as caught:
         read_arguments(["-"])
     assert said in caught.value.message
+
+
+def test_standard_input_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard input that never ends is a usage error at the limit; what just fits is read."""
+    monkeypatch.setattr("mibyan.cli.arguments._LARGEST", 10)
+    monkeypatch.setattr(sys, "stdin", Stdin(b"1" * 10))
+    assert read_arguments(["-"]) == "1" * 10
+    endless = Stdin(b"")
+    monkeypatch.setattr(endless, "read", lambda size: b"1" * size)
+    monkeypatch.setattr(sys, "stdin", endless)
+    with pytest.raises(click.UsageError, match="more than 10 bytes"):
+        read_arguments(["-"])
 
 
 def test_standard_input_is_left_alone_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,7 +139,9 @@ def test_unset(run: Callable, home: Path) -> None:
     assert run("config", "unset", "dispatch.timeout").code == 0
     assert run("config", "get", "dispatch.timeout").out == "300\n"
     before = file.read_text()
-    assert run("config", "unset", "dispatch.timeout").code == 0
+    for key in ("dispatch.timeout", "there.is.none"):
+        done = run("config", "unset", key)
+        assert (done.code, "is not written there" in done.err) == (0, True)
     assert file.read_text() == before
 
 

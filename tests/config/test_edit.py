@@ -186,6 +186,7 @@ def test_nothing_to_do(edit, arguments, path):
         (set_value, ("agent.model", object()), "can't be a setting"),
         (set_value, ("dispatch.timeout", float("inf")), "isn't a finite number"),
         (set_value, ((), 1), "the key is empty"),
+        (set_value, ("plugins.entries.\udcff.source", "project"), "half characters"),
         (set_value, ("a b", 1), "isn't a key"),
         (append_to_list, ("dispatch", 1), "'dispatch' isn't a list, it is a mapping"),
         (append_to_list, ("command_allowlist", 5), "expected text, got 5"),

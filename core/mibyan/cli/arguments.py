@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: `key=text` or `key:=JSON`.
 _PAIR = re.compile(r"(?P<key>[^\W\d][\w.-]*)(?P<how>:?=)(?P<value>.*)", re.DOTALL)
+#: Bytes of standard input; something that never ends must not fill the memory.
+_LARGEST: Final = 64 * 1024 * 1024
 _HOW = "Give JSON ('{\"key\": 1}'), or key=text and key:=JSON, or - to read JSON from standard input."
 
 
@@ -91,7 +93,12 @@ def _standard_input() -> str:
     if sys.stdin is None:
         raise click.UsageError("Standard input is closed, there is nothing to read arguments from.")
     try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
+        content = sys.stdin.buffer.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise click.UsageError(
+                f"Standard input has more than {_LARGEST:,} bytes, more than any call takes. Give a path to large data."
+            )
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise click.UsageError(f"Standard input isn't UTF-8 text (byte {error.start}).") from None
     except (OSError, ValueError) as error:

@@ -172,8 +172,7 @@ def _edit(
     check: Check | None,
 ) -> bool:
     """Make one edit: `change` says what the data shall be, `splice` makes the text that says so."""
-    if not key:
-        raise ConfigError("the key is empty", hint="Name a key, such as dispatch.timeout.")
+    _require_writable(key)
     with file_lock(path):
         text, mark = _read(path)
         old = parse_document(text, path.name, origin=path).data
@@ -185,6 +184,17 @@ def _edit(
         _refuse_new_problems(path, text, result, check or home_problems)
         write_atomic(path, mark + result.encode())
     return True
+
+
+def _require_writable(key: KeyPath) -> None:
+    """Raise unless `key` can stand in a file."""
+    if not key:
+        raise ConfigError("the key is empty", hint="Name a key, such as dispatch.timeout.")
+    try:
+        join_key(key).encode()
+    except UnicodeEncodeError:
+        hint = "It was given in another encoding than UTF-8; write it in UTF-8."
+        raise ConfigError(f"{join_key(key)!r} can't be a key: it has half characters", hint=hint) from None
 
 
 def _read(path: Path) -> tuple[str, bytes]:

@@ -162,7 +162,7 @@ def unset(invocation: Invocation, key: str) -> int:
     from mibyan.config import edit
 
     changed = edit.unset(_path(invocation), key)
-    say(f"{_path(invocation)}: {key} {'is removed' if changed else 'is a default already'}.")
+    say(f"{_path(invocation)}: {key} {'is removed' if changed else 'is not written there, nothing is to be removed'}.")
     return exits.OK
 
 
