@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -409,3 +410,33 @@ def test_a_long_command_is_shown_with_both_ends() -> None:
     assert len(reason) < 2200
     assert reason.endswith("; rm -rf y")
     assert "more characters" in reason
+
+
+@LINUX
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_signal_to_the_program_leaves_no_process(workspace: Path, tmp_path: Path, number: int, times: int) -> None:
+    """terminal.E3: Ctrl-C, also an impatient one, ends the whole tree, though nothing in it heeds SIGINT or SIGTERM."""
+    pids = workspace / "pids"
+    os.mkfifo(pids)
+    command = "trap '' INT TERM; (setsid sh -c 'echo $$ >&3; sleep 300; sleep 300' 3>&3 &) ; echo $$ >&3; sleep 300; sleep 300"
+    words = [sys.executable, "-m", "mibyan", "call", "terminal", f"command=exec 3>{pids}; {command}", "--yes"]
+    process = subprocess.Popen(
+        words,
+        cwd=workspace,
+        env={**os.environ, "MIBYAN_HOME": str(tmp_path / "home")},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        with pids.open() as told:
+            tree = [int(told.readline()), int(told.readline())]
+        for _ in range(times):
+            process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait(60)
+    assert process.returncode == 128 + number
+    assert err.count("\n") == 1
+    assert [pid for pid in tree if alive(pid)] == []

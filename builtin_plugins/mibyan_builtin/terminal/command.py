@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
 from mibyan import ToolError
+from mibyan_builtin.terminal import leaving
 from mibyan_builtin.terminal.output import Output
 from mibyan_builtin.terminal.tree import GRACE, MARK, PATIENCE, end_tree
 
@@ -71,6 +72,11 @@ def run(command: Command) -> Outcome:
         ToolError: It couldn't be started.
     """
     mark = os.urandom(16).hex()
+    with leaving.counted(mark):
+        return _run(command, mark)
+
+
+def _run(command: Command, mark: str) -> Outcome:
     started = time.monotonic()
     process = _start(command, mark)
     running = _Running(command, process, Outcome(Output(command.limit)), started)
@@ -137,7 +143,7 @@ class _Running:
         deadline = self.started + self.command.timeout
         while self.process.poll() is None:
             left = deadline - time.monotonic()
-            if left <= 0 or self.command.cancelled():
+            if left <= 0 or self.command.cancelled() or leaving.begun():
                 self.outcome.ended_by = "timeout" if left <= 0 else "cancelled"
                 return
             self._serve(min(left, TICK))

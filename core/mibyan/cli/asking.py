@@ -54,6 +54,7 @@ class TerminalChannel:
         self._turn = threading.Lock()
         self._asking = False
         self._ears: tuple[int, int] | None = None
+        self._otherwise: Any = None
 
     def __call__(self, request: ApprovalRequest) -> None:
         """Ask, on a thread of its own: the broker counts the time."""
@@ -66,6 +67,7 @@ class TerminalChannel:
         before: Any = None
         if threading.current_thread() is threading.main_thread():
             before = signal.signal(signal.SIGINT, self._interrupted)
+            self._otherwise = before
         try:
             yield self
         finally:
@@ -78,7 +80,8 @@ class TerminalChannel:
         if self._asking and self._ears is not None:
             os.write(self._ears[1], b"\0")
             return
-        signal.default_int_handler(number, frame)
+        if callable(self._otherwise):  # not where the parent has set it to be ignored
+            self._otherwise(number, frame)
 
     def _ask(self, request: ApprovalRequest) -> None:
         with self._turn:
