@@ -20,7 +20,7 @@ class Session:
     def __init__(self, cwd: Path) -> None:
         self.directory = cwd
 
-    def cwd(self, task_id: str | None = None) -> Path:
+    def cwd(self, task_id: str | None = None, default: Path | None = None) -> Path:
         return self.directory
 
 

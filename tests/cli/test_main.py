@@ -82,7 +82,7 @@ def test_options_stand_before_between_or_after_the_command(run: Callable, tmp_pa
         (["tools", "list", "surplus"], "surplus"),
         (["tools", "show"], "NAME"),
         (["--home"], "--home"),
-        (["a\udcff\x1b[31m\u202e"], r"a���\\x1b[31m\\u202e"),
+        (["a\udcff\x1b[31m\u202e"], r"a�\\x1b[31m\\u202e"),
     ],
 )
 def test_a_word_that_is_wrong_ends_with_2_and_what_was_meant(run: Callable, home, words: list[str], said: str) -> None:
