@@ -439,4 +439,4 @@ def test_a_signal_to_the_program_leaves_no_process(workspace: Path, tmp_path: Pa
         process.wait(60)
     assert process.returncode == 128 + number
     assert err.count("\n") == 1
-    assert [pid for pid in tree if alive(pid)] == []
+    assert wait_until(lambda: not any(alive(pid) for pid in tree))
