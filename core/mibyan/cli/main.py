@@ -24,9 +24,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and say what to exit with.
 
     Args:
-        argv: The words after the program's name; `None`: those of this process.
+        argv: The words after the program's name; `None`: those of this process, which ends with this.
     """
-    words = list(sys.argv[1:] if argv is None else argv)
+    if argv is not None:
+        return _ended_with(list(argv))
+    code = _ended_with(sys.argv[1:])
+    if "threading" in sys.modules:
+        from mibyan.cli.leaving import leave
+
+        return leave(code)
+    return code
+
+
+def _ended_with(words: Sequence[str]) -> int:
     try:
         if _asks_version(words):
             return _version(as_json="--json" in words)
