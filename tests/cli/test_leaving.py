@@ -20,8 +20,12 @@ leaving._SOON, leaving.PATIENCE = 0.05, {patience}
 atexit.register(print, "registered with atexit")
 waiting = threading.Thread(target=threading.Event().wait, name="leak\\x1b[31m")
 waiting.start()
-if {interrupt}:
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+told = leaving.say
+def tell(text):
+    told(text)
+    if {interrupt}:
+        os.kill(os.getpid(), signal.SIGINT)
+leaving.say = tell
 sys.exit(main())
 """
 

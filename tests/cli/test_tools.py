@@ -220,3 +220,13 @@ def test_a_broken_configuration_ends_a_listing(run: Callable, home: Path, words:
     assert (done.code, done.out) == (2, "")
     assert "config.yaml" in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("place", ["plugins", "tools"])
+def test_a_place_for_plugins_that_cannot_be_read_is_said(run: Callable, home: Path, place: str) -> None:
+    """A place whose plugins aren't loaded is a warning of the command that needs them: a policy may have been there."""
+    (home / place).write_text("")
+    done = run("tools", "list")
+    assert done.code == 0
+    assert f"warning: {home / place} can't be searched for {place}" in done.err
+    assert "plugins there aren't loaded" in done.err

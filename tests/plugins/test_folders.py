@@ -94,6 +94,7 @@ def test_a_root_that_isnt_a_directory_has_no_plugins(tmp_path: Path, kind: str) 
     found = find(root)
     assert len(found) == 0
     assert [note.kind for note in found.notes] == ([] if kind == "missing" else ["unreadable"])
+    assert all(note.hint for note in found.notes)
 
 
 @pytest.mark.parametrize(

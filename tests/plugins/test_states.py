@@ -124,6 +124,7 @@ def test_the_second_of_one_id_is_shadowed(world: World) -> None:
     loader = world.load()
     first, second = loader.all_records()
     assert (first.state, second.state) == ("active", "shadowed")
+    assert "mibyan plugins disable" not in (second.hint or "")  # which would turn off the other one too
     assert first.origin in second.reason
     assert loader.records()["my-plugin"].source == "pip"
     assert loader.get("my-plugin").source == "pip"

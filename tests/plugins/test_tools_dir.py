@@ -253,6 +253,7 @@ def test_a_root_that_isnt_a_directory_has_no_tools(tmp_path: Path, kind: str) ->
     found = find(root)
     assert len(found) == 0
     assert [note.kind for note in found.notes] == ([] if kind == "missing" else ["unreadable"])
+    assert all(note.hint for note in found.notes)
 
 
 def test_verdicts_are_kept_while_a_file_doesnt_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

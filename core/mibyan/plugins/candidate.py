@@ -75,6 +75,16 @@ class Note:
     hint: str | None = None
 
 
+def unreadable(text: str, origin: str) -> Note:
+    """The note on a place that may hold plugins and can't be read.
+
+    Args:
+        text: What can't be done and why, in one sentence.
+        origin: The place's path.
+    """
+    return Note("unreadable", text, origin, "check its permissions and those of the folders above it, or take it away")
+
+
 @dataclass(frozen=True, slots=True)
 class Discovery:
     """What a search has found: the candidates in the order of plugins.F1, and the notes."""

@@ -117,7 +117,7 @@ def _found_out(candidate: Candidate) -> Refusal | None:
         return Refusal(DISABLED, candidate.disabled, candidate.hint)
     if candidate.shadowed_by is not None:
         reason = f"{candidate.shadowed_by} has the same id and comes first"
-        return Refusal(SHADOWED, reason, f"rename one of the two, or: mibyan plugins disable {candidate.id}")
+        return Refusal(SHADOWED, reason, "rename one of the two, or take this one away (disabling the id is for both)")
     if candidate.problem is not None:
         return Refusal(FAILED, candidate.problem, candidate.hint)
     return None

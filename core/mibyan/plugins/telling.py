@@ -35,8 +35,12 @@ def tell_state(slot: PluginSlot, log: DecisionLog, error: BaseException | None =
 
 
 def tell_notes(notes: Iterable[Note], log: DecisionLog) -> None:
-    """Put what was passed over while looking for plugins into the report."""
+    """Put what was passed over while looking for plugins into the report; say in the log what couldn't be looked at."""
     for note in notes:
         kind = _KINDS.get(note.kind, "warning" if note.kind == "warning" else "skipped")
         subject = f"config:{note.origin}" if note.kind == "unknown" else f"path:{note.origin}"
         log.add(Decision(kind, subject, note.text, None, note.origin, note.hint, problem=note.kind in _PROBLEMS))
+        if note.kind == "unreadable":
+            import logging
+
+            logging.getLogger("mibyan.plugins").warning("%s %s; plugins there aren't loaded", note.origin, note.text)

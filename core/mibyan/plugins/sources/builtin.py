@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mibyan.plugins.candidate import Candidate, Discovery, Note, Target
+from mibyan.plugins.candidate import Candidate, Discovery, Note, Target, unreadable
 from mibyan.plugins.manifest import Manifest
 from mibyan.plugins.sources.files import is_directory, is_file, names_in, read_bytes, reason
 from mibyan.plugins.sources.manifests import WHEEL_MANIFEST
@@ -27,7 +27,7 @@ def find_builtin(package: Path | None = None) -> Discovery:
     try:
         names = names_in(folder)
     except OSError as error:
-        return Discovery(notes=(Note("unreadable", f"built-in plugins: {reason(error)}", str(folder)),))
+        return Discovery(notes=(unreadable(f"built-in plugins: {reason(error)}", str(folder)),))
     found = [_candidate(folder / name, name) for name in names if _may_be_plugin(folder, name)]
     return Discovery(tuple(sorted(found, key=lambda candidate: candidate.id)))
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mibyan.plugins.candidate import Note
+from mibyan.plugins.candidate import Note, unreadable
 from mibyan.plugins.sources.entrypoints import may_concern
 from mibyan.plugins.sources.files import read_bytes, reason
 from mibyan.plugins.sources.ids import canonical
@@ -60,7 +60,7 @@ class Listing:
         try:
             return [name for name in os.listdir(self.entry) if name.endswith(_ENDINGS)]
         except OSError as error:
-            self.notes.append(Note("unreadable", f"can't be searched for plugins: {reason(error)}", self.entry))
+            self.notes.append(unreadable(f"can't be searched for plugins: {reason(error)}", self.entry))
             return []
 
     def has(self, key: str) -> bool:
@@ -86,7 +86,7 @@ class Listing:
         except (FileNotFoundError, NotADirectoryError):
             return b""
         except OSError as error:
-            self.notes.append(Note("unreadable", f"can't be read: {reason(error)}", path))
+            self.notes.append(unreadable(f"can't be read: {reason(error)}", path))
             return None
         return data if may_concern(data) else b""
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from mibyan.plugins.candidate import Candidate, Discovery, Note, Target
+from mibyan.plugins.candidate import Candidate, Discovery, Note, Target, unreadable
 from mibyan.plugins.sources.files import is_directory, is_file, names_in, reason
 from mibyan.plugins.sources.ids import differing, module_name, name_problem
 from mibyan.plugins.sources.manifests import FOLDER_MANIFEST, read_manifest
@@ -52,7 +52,7 @@ def _folders_in(root: Path, notes: list[Note]) -> list[Path]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        notes.append(Note("unreadable", f"can't be searched for plugins: {reason(error)}", str(root)))
+        notes.append(unreadable(f"can't be searched for plugins: {reason(error)}", str(root)))
         return []
     return [root / name for name in names if not name.startswith((".", "__")) and is_directory(root / name)]
 

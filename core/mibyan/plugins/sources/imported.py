@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from mibyan.plugins.candidate import Note
+from mibyan.plugins.candidate import Note, unreadable
 from mibyan.plugins.sources.distributions import Distribution
 from mibyan.plugins.sources.entrypoints import may_concern
 from mibyan.plugins.sources.ids import canonical
@@ -32,7 +32,7 @@ class ImportedListing:
             return sorted(map(self._distribution, find()), key=lambda found: found.key)
         except Exception as error:
             text = f"can't be searched for plugins: {one_line(f'{type(error).__name__}: {error}')}"
-            self.notes.append(Note("unreadable", text, self.entry))
+            self.notes.append(unreadable(text, self.entry))
             return []
 
     def _distribution(self, found: Any) -> Distribution:

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from mibyan.plugins.candidate import Candidate, Discovery, Note, Target
+from mibyan.plugins.candidate import Candidate, Discovery, Note, Target, unreadable
 from mibyan.plugins.sources.files import is_directory, is_file, names_in, read_bytes, reason
 from mibyan.plugins.sources.ids import PROJECT_TOOLS, TOOLS
 
@@ -57,7 +57,7 @@ def _files(root: Path, notes: list[Note]) -> Iterator[tuple[Path, str]]:
     except FileNotFoundError:
         return
     except OSError as error:
-        notes.append(Note("unreadable", f"can't be searched for tools: {reason(error)}", str(root)))
+        notes.append(unreadable(f"can't be searched for tools: {reason(error)}", str(root)))
         return
     for name in names:
         path = root / name
