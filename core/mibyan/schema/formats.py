@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mibyan.schema.portable import portable
 from mibyan.text import suggest
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 def render(schema: Mapping[str, Any], format: str, *, annotations: Mapping[str, bool] | None = None) -> dict[str, Any]:  # noqa: A002 - the public surface calls it so
     """One tool as a provider wants it told; its parts are shared with `schema`, not copied.
+
+    Its parameters are portable (`mibyan.schema.portable`): as they are, where the provider takes them so.
 
     Args:
         schema: A normalised schema: `{"name", "parameters"}` and perhaps `"description"` and more.
@@ -26,6 +29,7 @@ def render(schema: Mapping[str, Any], format: str, *, annotations: Mapping[str, 
 
     Raises:
         ValueError: The format isn't known.
+        Inexpressible: The provider has no words for the parameters; the message says why.
     """
     try:
         renderer = _RENDERERS[format]
@@ -40,23 +44,26 @@ def render(schema: Mapping[str, Any], format: str, *, annotations: Mapping[str, 
 def _openai(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
     # Providers refuse requests with keys they don't know.
     known = schema if schema.keys() <= _OPENAI_KEYS else {k: v for k, v in schema.items() if k in _OPENAI_KEYS}
+    parameters = portable(schema["parameters"], "openai")
+    if parameters is not schema["parameters"]:
+        known = {**known, "parameters": parameters}
     return {"type": "function", "function": known}
 
 
 def _openai_responses(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
-    return {"type": "function", **_named(schema), "parameters": schema["parameters"]}
+    return {"type": "function", **_named(schema), "parameters": portable(schema["parameters"], "openai-responses")}
 
 
 def _anthropic(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
-    return {**_named(schema), "input_schema": schema["parameters"]}
+    return {**_named(schema), "input_schema": portable(schema["parameters"], "anthropic")}
 
 
 def _gemini(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
-    return {**_named(schema), "parametersJsonSchema": schema["parameters"]}
+    return {**_named(schema), "parametersJsonSchema": portable(schema["parameters"], "gemini")}
 
 
 def _mcp(schema: Mapping[str, Any], annotations: Mapping[str, bool]) -> dict[str, Any]:
-    return {**_named(schema), "inputSchema": schema["parameters"], "annotations": dict(annotations)}
+    return {**_named(schema), "inputSchema": portable(schema["parameters"], "mcp"), "annotations": dict(annotations)}
 
 
 def _named(schema: Mapping[str, Any]) -> dict[str, Any]:

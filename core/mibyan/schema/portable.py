@@ -99,7 +99,9 @@ def portable(parameters: Mapping[str, Any], format: str) -> Mapping[str, Any]:  
 
         parameters = rewritten(parameters, wants)
     if wants.names is not None:
-        _check_names(parameters["properties"], wants.names)
+        for name in parameters["properties"]:
+            if wants.names.fullmatch(name if isinstance(name, str) else "") is None:
+                raise Inexpressible(_about_name(str(name), wants.names.pattern))
     return parameters
 
 
@@ -157,15 +159,7 @@ def _is_fine(node: dict[str, Any], key: str, part: Any, nodes: list[Any]) -> boo
     return False
 
 
-def _check_names(properties: Mapping[str, Any], pattern: re.Pattern[str]) -> None:
-    """Refuse properties whose names the provider refuses; they are the handler's, so they can't be changed here.
-
-    Raises:
-        Inexpressible: There is one.
-    """
-    fits = pattern.fullmatch
-    for name in properties:
-        if fits(name) is None:
-            shown = name if len(name) <= 70 else name[:69] + "…"
-            msg = f"its property {shown!r} has a name that the provider refuses (it wants {pattern.pattern})"
-            raise Inexpressible(msg)
+def _about_name(name: str, pattern: str) -> str:
+    # The name is the handler's, so it can't be another one here.
+    shown = name if len(name) <= 70 else name[:69] + "…"
+    return f"its property {shown!r} has a name that the provider refuses (it wants {pattern})"

@@ -25,22 +25,35 @@ def end_endless(definitions: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     return {name: _opened(schema, loops.get(name, _NONE)) for name, schema in definitions.items()}, True
 
 
-def make_recursion_optional(definitions: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Definitions that recur only within properties that aren't required; where they can't, they are open.
+def within_reason(root: dict[str, Any], definitions: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], bool]:
+    """A schema that requires nothing without end, and nothing that it doesn't have: Gemini refuses both.
 
-    "Cyclic references … may only be used within non-required properties" (ai.google.dev/api/generate-content).
+    "Cyclic references … may only be used within non-required properties" (ai.google.dev/api/generate-content), so such
+    properties aren't required, and where there is no property, a reference is open.
 
     Returns:
-        The definitions; whether one had to change.
+        The schema, its definitions, and whether one of them allows more than it did.
     """
-    loops = _loops({name: set(references(schema)) for name, schema in definitions.items()})
-    found = dict(definitions)
-    bare: dict[str, set[str]] = {name: set() for name in definitions}
+    found = {name: _had(schema) for name, schema in definitions.items()}
+    loops = _loops({name: set(references(schema)) for name, schema in found.items()})
+    bare: dict[str, set[str]] = {name: set() for name in found}
     for name, loop in loops.items():
-        found[name], bare[name] = _relaxed(definitions[name], loop)
+        found[name], bare[name] = _relaxed(found[name], loop)
     for name, loop in _loops(bare).items():
         found[name] = _opened(found[name], loop, within=_OUTSIDE_PROPERTIES)
-    return found, found != definitions
+    outer = _had(root)
+    return outer, found, outer != root or found != definitions
+
+
+def _had(schema: Any) -> Any:
+    """A schema in which every object requires only properties that it has."""
+    if not isinstance(schema, dict):
+        return schema
+    found = mapped(schema, lambda part, _step: _had(part))
+    if "required" in found:
+        properties = found.get("properties") or {}
+        require(found, [name for name in found["required"] if name in properties])
+    return found
 
 
 _NONE: frozenset[str] = frozenset()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mibyan.schema.library import ANNOTATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 #: Keywords that mean nothing once references are resolved.
 _DROPPED = ("$anchor", "$dynamicAnchor", "$id", "$schema", "$vocabulary")
 #: Keywords under which a schema that allows more makes the one around it allow less.
-_NEGATIVE = ("else", "if", "maxContains", "then", "unevaluatedItems", "unevaluatedProperties")
+_NEGATIVE = ("else", "if", "maxContains", "not", "then", "unevaluatedItems", "unevaluatedProperties")
+#: Schemas that no part could make larger.
+_EVERYTHING: tuple[Any, ...] = (True, {})
 #: Keywords that may refuse null whatever the types are.
 _REFUSING = ("$ref", "allOf", "anyOf", "const", "enum", "if", "not", "oneOf")
 _NULL = {"type": "null"}
@@ -34,11 +39,12 @@ class Words:
         #: Whether a schema allows more than it did.
         self.loosened = False
 
-    def reworded(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def reworded(self, schema: dict[str, Any], original: Mapping[str, Any]) -> dict[str, Any]:
         """A schema in other words.
 
         Args:
             schema: Its references and its parts are portable; it is changed.
+            original: As it was before.
         """
         for key in _DROPPED:
             schema.pop(key, None)
@@ -47,6 +53,8 @@ class Words:
         self._give_items(schema)
         if self._loose:
             _loosen(schema)
+            if original.get("not") in _EVERYTHING:
+                schema["not"] = {}
         if self._subset:
             schema = self._within_subset(schema)
         return _with_null(schema, apart=self._subset) if nullable else schema
@@ -68,19 +76,10 @@ class Words:
         parts = schema.get("allOf")
         if isinstance(parts, list) and len(parts) == 1 and schema.keys() - {"allOf"} <= _ABOUT:
             schema = {**parts[0], **{key: value for key, value in schema.items() if key != "allOf"}}
-        if "required" in schema:
-            self._require_what_is_there(schema)
         if "$ref" in schema and not schema.keys() <= _BESIDE_REF:
             self.loosened = self.loosened or not schema.keys() <= _ABOUT | _BESIDE_REF
             schema = {key: value for key, value in schema.items() if key in _BESIDE_REF}
         return schema
-
-    def _require_what_is_there(self, schema: dict[str, Any]) -> None:
-        properties = schema.get("properties") or {}
-        there = [name for name in schema["required"] if name in properties]
-        if len(there) < len(schema["required"]):
-            self.loosened = True
-            require(schema, there)
 
 
 def require(schema: dict[str, Any], names: list[str]) -> None:
@@ -132,8 +131,6 @@ def _with_null(schema: dict[str, Any], *, apart: bool) -> dict[str, Any]:
 def _loosen(schema: dict[str, Any]) -> None:
     for key in _NEGATIVE:
         schema.pop(key, None)
-    if schema.get("not"):
-        del schema["not"]
     if "oneOf" in schema:
         branches = schema.pop("oneOf")
         if "anyOf" in schema:

@@ -13,7 +13,8 @@ from mibyan.schema.portable_parts import DEFINITIONS, Path, children
 
 #: Characters of text in a schema that is resolved where it is used, instead of being moved to `$defs`.
 _SMALL = 300
-_REFERENCES = ("$ref", "$dynamicRef")
+#: Keywords that refer to another schema.
+REFERENCES = ("$ref", "$dynamicRef")
 _SCALARS = (str, int, float, type(None))
 
 
@@ -152,7 +153,7 @@ class Document:
             node = self._nodes[path][0]
             if not isinstance(node, dict):
                 continue
-            for keyword in _REFERENCES:
+            for keyword in REFERENCES:
                 target = self.target(path, keyword) if keyword in node else None
                 if target is not None:
                     found[target] = found.get(target, True) and node.keys() <= _BESIDE_SMALL
@@ -188,7 +189,7 @@ def _is_small(schema: Any) -> bool:
     for key, value in schema.items():
         if isinstance(value, list | tuple) and key in {"enum", "type"}:
             text += sum(len(str(each)) if isinstance(each, _SCALARS) else _SMALL for each in value)
-        elif not isinstance(value, str | int | float) or key in _REFERENCES:
+        elif not isinstance(value, str | int | float) or key in REFERENCES:
             return False
         text += len(key) + (len(value) if isinstance(value, str) else 8)
     return text <= _SMALL

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.schema.library import ANNOTATIONS
 from mibyan.schema.portable import FLAGS, Inexpressible
-from mibyan.schema.portable_cycles import end_endless, make_recursion_optional
-from mibyan.schema.portable_nodes import Words, require
+from mibyan.schema.portable_cycles import end_endless, within_reason
+from mibyan.schema.portable_nodes import Words
 from mibyan.schema.portable_parts import DEFINITIONS, PREFIX, Path, mapped, reachable
-from mibyan.schema.portable_refs import Document
+from mibyan.schema.portable_refs import REFERENCES, Document
 from mibyan.schema.portable_top import flattened
 
 if TYPE_CHECKING:
@@ -39,9 +39,10 @@ def _rewritten(parameters: Any, wants: Wants) -> dict[str, Any]:
     if not isinstance(parameters, dict):
         raise Inexpressible(f"its parameters are a {type(parameters).__name__}, not an object schema")
     document = Document(parameters)
-    rewriting = _Rewriting(document, wants, loose=False)
-    found = rewriting.run(parameters)
-    return _Rewriting(document, wants, loose=True).run(parameters) if rewriting.loosened else found
+    found = _Rewriting(document, wants, loose=False).run(parameters)
+    if found is None:
+        found = _Rewriting(document, wants, loose=True).run(parameters)
+    return found or {}
 
 
 class _Rewriting:
@@ -56,24 +57,25 @@ class _Rewriting:
     def __init__(self, document: Document, wants: Wants, *, loose: bool) -> None:
         self._document = document
         self._wants = wants
+        self._loose = loose
         self._words = Words(subset=wants.subset, counted=document.says("unevaluatedItems"), loose=loose)
 
-    @property
-    def loosened(self) -> bool:
-        """Whether some part allows more than it did."""
-        return self._words.loosened
+    def run(self, root: dict[str, Any]) -> dict[str, Any] | None:
+        """The whole schema, rewritten; `None`: something had to be opened, so that it takes a loose pass.
 
-    def run(self, root: dict[str, Any]) -> dict[str, Any]:
-        """The whole schema, rewritten."""
+        Raises:
+            Inexpressible: The provider has no words for it.
+        """
+        built = self._built(root, ())
         definitions = {name: self._definition(path) for path, name in self._document.names.items()}
         definitions, opened = end_endless(definitions)
-        found = flattened(self._built(root, ()), definitions, self._wants.top)
+        if (opened or self._words.loosened) and not self._loose:
+            return None
+        found = flattened(built, definitions, self._wants.top)
         if self._wants.subset:
-            wanted = dict.fromkeys((*root.get("required", ()), *found.get("required", ())))
-            require(found, [name for name in wanted if name in found["properties"]])
-            definitions, relaxed = make_recursion_optional(definitions)
-            opened = opened or relaxed
-        self._words.loosened = self._words.loosened or opened
+            found, definitions, opened = within_reason(found, definitions)
+            if opened and not self._loose:
+                return None
         used = reachable(found, definitions)
         if used:
             found["$defs"] = {name: schema for name, schema in definitions.items() if name in used}
@@ -81,7 +83,7 @@ class _Rewriting:
 
     def _definition(self, path: Path) -> Any:
         schema = self._document.value(path)
-        return self._built(schema, path) if isinstance(schema, dict) else _object(schema)
+        return self._built(schema, path) if isinstance(schema, dict) else self._object(schema)
 
     def _built(self, schema: dict[str, Any], path: Path) -> dict[str, Any]:
         """A schema with its parts, without its definitions."""
@@ -89,7 +91,7 @@ class _Rewriting:
         for key in DEFINITIONS:
             copy.pop(key, None)
         self._refer(copy, path)
-        return self._words.reworded(copy)
+        return self._words.reworded(copy, schema)
 
     def _part(self, schema: Any, step: Path, path: Path) -> Any:
         name = self._document.names.get(path)
@@ -97,14 +99,17 @@ class _Rewriting:
             return {"$ref": PREFIX + name}
         if isinstance(schema, dict):
             return self._built(schema, path)
-        return schema if len(step) == 1 and step[0] in FLAGS else _object(schema)
+        return schema if len(step) == 1 and step[0] in FLAGS else self._object(schema)
+
+    def _object(self, schema: Any) -> dict[str, Any]:
+        """What isn't an object as one: everybody understands that (2020-12, section 4.3.2)."""
+        self._words.loosened = self._words.loosened or not isinstance(schema, bool)
+        return {"not": {}} if schema is False else {}
 
     def _refer(self, schema: dict[str, Any], path: Path) -> None:
         """Let a schema refer to what goes to `$defs`, or say what it referred to, or leave it open."""
         names = self._document.names
-        for keyword in ("$dynamicRef", "$ref"):
-            if keyword not in schema:
-                continue
+        for keyword in [each for each in REFERENCES if each in schema]:
             target = self._document.target(path, keyword)
             del schema[keyword]
             if target is None or "$ref" in schema:
@@ -114,8 +119,3 @@ class _Rewriting:
             else:
                 about = {key: value for key, value in schema.items() if key in ANNOTATIONS}
                 schema |= {**self._definition(target), **about}
-
-
-def _object(schema: Any) -> Any:
-    """A boolean schema as an object, which everybody understands (2020-12, section 4.3.2)."""
-    return {} if schema is True else {"not": {}} if schema is False else schema

@@ -38,8 +38,10 @@ def flattened(root: dict[str, Any], definitions: dict[str, Any], refused: frozen
         refused: Keywords.
 
     Raises:
-        Inexpressible: No object fits it, or the objects that do are listed one by one.
+        Inexpressible: No object fits it, or those that do are listed one by one.
     """
+    if not _is_object(root):
+        raise Inexpressible(f"its arguments aren't an object, but {root['type']!r:.80}")
     for key in ("enum", "const"):
         if key in root and key in refused:
             raise Inexpressible(f"its arguments are listed as whole objects ({key!r} at the top level)")
@@ -56,7 +58,8 @@ def flattened(root: dict[str, Any], definitions: dict[str, Any], refused: frozen
         if shape.closed:
             found.setdefault("additionalProperties", False)
     found["type"] = "object"
-    found.setdefault("properties", {})
+    if not isinstance(found.get("properties"), dict):
+        found["properties"] = {}
     return found
 
 
@@ -81,8 +84,7 @@ class _Shapes:
     def _shape(self, schema: Any, depth: int) -> _Shape | None:
         if not isinstance(schema, dict) or depth > MAX_DEPTH:
             return _ANY
-        kind = schema.get("type", "object")
-        if "object" not in ([kind] if isinstance(kind, str) else kind) or schema.get("not") == {}:
+        if not _is_object(schema) or schema.get("not") == {}:
             return None
         closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
         own = _Shape(schema.get("properties") or {}, dict.fromkeys(schema.get("required") or ()), closed)
@@ -107,6 +109,11 @@ class _Shapes:
         required = dict.fromkeys(name for name in shapes[0].required if all(name in shape.required for shape in shapes))
         properties = {name: _either(each) for name, each in forms.items()}
         return _Shape(properties, required, closed=all(shape.closed for shape in shapes))
+
+
+def _is_object(schema: dict[str, Any]) -> bool:
+    kind = schema.get("type")
+    return kind is None or "object" in ([kind] if isinstance(kind, str) else kind)
 
 
 def _both(one: _Shape, other: _Shape) -> _Shape:

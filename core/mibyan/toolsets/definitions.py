@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mibyan.report import Decision
 from mibyan.schema import formats
 from mibyan.schema.frozen import freeze
+from mibyan.schema.portable import Inexpressible
 from mibyan.tools.current import acting
 from mibyan.toolsets.changes import SchemaChanges
 from mibyan.toolsets.plans import Shown, State
@@ -239,6 +240,8 @@ class DefinitionBuilder:
                 return frozen
         except KeyboardInterrupt:
             raise
+        except Inexpressible as why:
+            reason = str(why)
         except BaseException as error:
             from mibyan.text import describe_exception, one_line
 
@@ -264,4 +267,4 @@ class DefinitionBuilder:
 
 def _check_format(name: str) -> None:
     """Let the room that knows the formats refuse an unknown one, also where there is no tool to show."""
-    formats.render({"name": "", "parameters": {}}, name)
+    formats.render({"name": "", "parameters": {"type": "object", "properties": {}}}, name)
