@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from mibyan import Runtime, ToolCall, ToolEntry, ToolResult
+from mibyan import Ask, Runtime, ToolCall, ToolEntry, ToolResult
 
 ANY = {"type": "object", "properties": {}}
 
@@ -67,6 +67,20 @@ FACES: dict[str, Callable[..., ToolResult]] = {
     "on a thread": on_a_thread,
     "many": many,
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What a first call imports is there before a deadline is measured."""
+    with make_runtime(tmp_path_factory.mktemp("warm")) as runtime:
+        runtime.registry.register("x", "t", {"description": ""}, coroutine)
+        runtime.add_hook("pre_tool_call", lambda: Ask("sure?"))
+        for face in FACES.values():
+            face(runtime, ToolCall("x", {"a": "1"}))
+
+
+async def coroutine(args: dict[str, Any]) -> dict[str, Any]:
+    return args
 
 
 @pytest.fixture

@@ -138,7 +138,7 @@ def test_dispatch_A2_repairs_are_in_the_trace(face, add, seen):
     """dispatch.A2: coercion runs before any hook, and each repair is in the call's trace."""
     hooked = []
     add(lambda args: args, parameters=CITY)
-    face.rt.add_hook("pre_tool_call", lambda args: hooked.append(args))
+    face.rt.add_hook("pre_tool_call", lambda **values: hooked.append(values["args"]))
     result = face(args={"city": "Bern", "days": "2"})
     assert json.loads(result.text) == GIVEN
     assert hooked == [GIVEN]

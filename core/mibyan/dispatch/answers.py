@@ -68,7 +68,8 @@ def denied(call: Call, message: str) -> ToolResult:
 def timed_out(call: Call, what: str) -> ToolResult:
     """The deadline passed while `what` ran."""
     seconds = f" after {call.timeout:g} s" if call.timeout is not None else ""
-    return failure(call, f"{call.name} timed out{seconds} ({what} was still running).", "timeout")
+    running = f" ({what} was still running)" if what else ""
+    return failure(call, f"{call.name} timed out{seconds}{running}.", "timeout")
 
 
 def cancelled(call: Call, why: str) -> ToolResult:

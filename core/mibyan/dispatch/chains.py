@@ -96,9 +96,9 @@ class ChainRunner:
         for wrapper, generator in reversed(entered):
             yield from self._leave(wrapper, generator, answers, turn)
 
-    def run_observers(self, chain: HookChain, note: Note, values: Values) -> ChainSteps:
+    def run_observers(self, chain: HookChain, note: Note, values: Values, *, late: bool = True) -> ChainSteps:
         """Run a chain whose answers are ignored and whose failures change nothing."""
-        yield from self.run(chain, Round(note, values, _as_it_is, _ignore, self.complain, late=True))
+        yield from self.run(chain, Round(note, values, _as_it_is, _ignore, self.complain, late=late))
 
     def _one(self, implementation: Implementation, turn: Round, finish: Callable[[Any], Any] | None) -> ChainSteps:
         """Run one implementation; what `finish` made of its answer, or `_FAILED`."""

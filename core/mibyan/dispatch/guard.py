@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, Outcome, Step, StepTimeout
+from mibyan.tools.current import acting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,8 +120,8 @@ class Guard:
                 self.give_up(step, CallCancelled(str(error)))
 
     def _drive(self, epoch: int, step: Step | None) -> None:
-        step = step or self._advance(epoch, None)
         thread = "pool" if step is None else step.thread
+        step = step or self._advance(epoch, None)
         while step is not None:
             if step.thread != thread:
                 self._hand_over(epoch, step)
@@ -139,7 +140,8 @@ class Guard:
                 return None
             self._step = None
             try:
-                step: Step = self._steps.send(outcome)
+                with acting(None):
+                    step: Step = self._steps.send(outcome)
             except StopIteration as stop:
                 self._end(epoch, stop.value, None)
                 return None

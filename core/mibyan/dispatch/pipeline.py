@@ -141,7 +141,7 @@ class Pipeline:
             chain = yield from self._import("on_session_start")
         if chain:
             values = {"session_id": call.session.id, "platform": call.session.platform}
-            yield from self._chains.run_observers(chain, call.note, lambda _: dict(values))
+            yield from self._chains.run_observers(chain, call.note, lambda _: dict(values), late=False)
 
     def _find(self, call: Call) -> ToolEntry:
         entry = find_entry(self._store, call.asked, call.session.tool_names)
