@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, cast
 
+from mibyan.forks import renewed, survive
 from mibyan.runtime import Runtime
 from mibyan.tools.current import CURRENT
 from mibyan.tools.registry import ToolRegistry
@@ -38,12 +39,25 @@ class _Default:
 
     def get(self) -> Runtime:
         """The runtime; a new one when the last was closed."""
+        runtime = self._runtime
+        if runtime is not None and not runtime.closed:
+            return runtime
+        if runtime is None:
+            survive(self)
         with self._lock:
             if self._runtime is None or self._runtime.closed:
                 from mibyan.paths import find_project, mibyan_home
 
                 self._runtime = Runtime(project=find_project(_cwd(), mibyan_home()))
             return self._runtime
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """See `mibyan.forks`: there is nothing to be half changed."""
+        return ()
+
+    def after_fork(self) -> None:
+        """In a child process: nobody else is making one."""
+        self._lock = renewed(self._lock)
 
 
 def _cwd() -> Path:

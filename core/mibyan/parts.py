@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mibyan.approvals.broker import Approvals
 from mibyan.config.load import LoadedConfig, load_config
+from mibyan.dispatch import call
 from mibyan.dispatch.call import Call
 from mibyan.dispatch.chains import ChainRunner, Round
 from mibyan.dispatch.dispatcher import Dispatcher, Enforcement
@@ -20,6 +22,7 @@ from mibyan.dispatch.redaction import Redactor
 from mibyan.dispatch.sessions import Sessions
 from mibyan.dispatch.steps import enclosing
 from mibyan.errors import MibyanError
+from mibyan.forks import renewed, survive
 from mibyan.hooks.table import HookTable
 from mibyan.paths import mibyan_home
 from mibyan.report import DecisionLog
@@ -82,9 +85,12 @@ class Parts:
         self._plugin_configs: dict[str, Mapping[str, Any]] = {}
         self._loaded = False
         self._closed = False
+        #: Taken once, by whoever closes it.
+        self._closing = threading.Lock()
         #: The runtime these are the parts of.
         self.runtime: Any = None
         self._connect()
+        survive(self)
 
     def _make_dispatcher(self) -> Dispatcher:
         settings = self.config.settings
@@ -121,10 +127,10 @@ class Parts:
         current = CURRENT.get()
         if current is not None and current.store is self.store:
             return  # A plugin asks while it is being loaded.
-        with self._lock:
-            if not self._loaded:
-                self.plugins.load()
-                self._loaded = True
+        # The loader has a lock of its own, and lets go of who waits too long: a plugin that loads may wait for a thread
+        # that asks here.
+        self.plugins.load()
+        self._loaded = self.plugins.is_loaded
 
     @property
     def plugins(self) -> PluginLoader:
@@ -236,8 +242,8 @@ class Parts:
         current, around = CURRENT.get(), enclosing()
         context: dict[str, Any] = {}
         if current is not None and current.owner is owner and around is not None and around.call is not None:
-            call = around.call
-            context = {"session": call.session, "task_id": call.task_id, "user_task": call.user_task}
+            outer = around.call
+            context = {"session": outer.session, "task_id": outer.task_id, "user_task": outer.user_task}
         return self.inline(name, args, context).text
 
     def inline(self, name: str, args: Any, context: Mapping[str, Any]) -> ToolResult:
@@ -250,9 +256,9 @@ class Parts:
         if "session" not in known and isinstance(context.get("session_id"), str):
             known["session"] = self.sessions.of_id(plain_text(context["session_id"]))
         extra = {key: value for key, value in context.items() if key not in known and key != "session_id"}
-        call: Call = self.runtime.make_call(name, args, **known)
-        call.extra = extra
-        return self.dispatcher.inline(call)
+        made: Call = self.runtime.make_call(name, args, **known)
+        made.extra = extra
+        return self.dispatcher.inline(made)
 
     def _run_async(self, awaitable: Any) -> Any:
         return self.dispatcher.run_async(awaitable)
@@ -279,9 +285,26 @@ class Parts:
 
     # The end -----------------------------------------------------------------------------------------------------
 
+    def fork_locks(self) -> tuple[Any, ...]:
+        """See `mibyan.forks`: nobody imports a plugin or changes the registry while the process forks."""
+        loading = sys.modules.get("mibyan.plugins.transaction")
+        return (*((loading._TURN.lock,) if loading else ()), *self.store.fork_locks())
+
+    def after_fork(self) -> None:
+        """In a child process: fresh locks, threads and loops; what was running runs in the parent."""
+        self._lock = renewed(self._lock)
+        call.after_fork()
+        parts = (self.store, self.hooks, self.approvals, self.availability, self.sessions, self.dispatcher,
+                 self._toolsets, self._plugins)  # fmt: skip
+        for part in parts:
+            if part is not None:
+                part.after_fork()
+
     def close(self) -> None:
         """End everything that runs; from the first moment on, calls are answered with an error."""
         self.dispatcher.refuse()
+        if not self._closing.acquire(blocking=False):
+            return
         self.sessions.close()
         self._closed = True
         self.approvals.close()

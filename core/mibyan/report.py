@@ -88,6 +88,10 @@ class DecisionLog:
         with self._lock:
             self._decisions = {d: None for d in self._decisions if d.plugin_id != plugin_id or d.kind not in kinds}
 
+    def after_fork(self) -> None:
+        """In a child process: nobody else writes."""
+        self._lock = threading.Lock()
+
     def report(self) -> Report:
         """A snapshot."""
         with self._lock:

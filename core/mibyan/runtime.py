@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from mibyan.dispatch.call import Call
@@ -61,7 +60,6 @@ class Runtime:
         self._parts = Parts(home, project, config, safe_mode=safe_mode, plugins=plugins, no_plugins=no_plugins)
         self._parts.runtime = self
         self._hosts_registry = ToolRegistry._bound(self._parts.store, self._parts.host)
-        self._lock = threading.Lock()
         self._closed = False
 
     # The parts ---------------------------------------------------------------------------------------------------
@@ -372,10 +370,7 @@ class Runtime:
     def close(self) -> None:
         """End sessions, plugins, running calls, threads and loops. Closing twice is fine; afterwards a call gets an error."""
         self._rights("close the runtime")
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
+        self._closed = True
         self._parts.close()
 
     @property

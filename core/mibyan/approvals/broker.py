@@ -174,6 +174,11 @@ class Approvals:
         self._closed = True
         self.notify(None)
 
+    def after_fork(self) -> None:
+        """In a child process: who waits for an answer waits in the parent."""
+        self._lock = threading.Lock()
+        self._waiting = {}
+
     def _tell(self, channel: Channel, held: _Waiting) -> None:
         try:
             answer = channel(held.request)

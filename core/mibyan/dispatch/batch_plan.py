@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from mibyan.once import once
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class BatchPlan:
     #: The session's working directory, from which paths are shown.
     cwd: str = ""
 
-    @cached_property
+    @once
     def waves(self) -> tuple[tuple[int, ...], ...]:
         """The positions of the calls in the order of their start, if all took equally long; refused ones left out."""
         level: dict[int, int] = {}
@@ -121,7 +121,7 @@ class BatchPlan:
                 reasons.setdefault(self._reason(wait), []).append(wait.on)
         return reasons
 
-    @cached_property
+    @once
     def _before(self) -> list[set[int]]:
         """For each call, all that end before it begins."""
         before: list[set[int]] = []

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 _CLOCKS = threading.Lock()
 
 
+def after_fork() -> None:
+    """In a child process: nobody else is at the clocks."""
+    global _CLOCKS  # noqa: PLW0603 - as the lock is the process's
+    _CLOCKS = threading.Lock()
+
+
 @dataclass(slots=True, eq=False)
 class Call:
     """What was asked, what is known of it so far, and its answer."""

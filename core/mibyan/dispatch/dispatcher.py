@@ -260,6 +260,12 @@ class Dispatcher:
 
     # The end -----------------------------------------------------------------------------------------------------
 
+    def after_fork(self) -> None:
+        """In a child process: the calls that are running are the parent's."""
+        self._lock = threading.Lock()
+        self._active = set()
+        self.runners.after_fork()
+
     def refuse(self) -> None:
         """Answer every further call with an error."""
         self._refusing = True

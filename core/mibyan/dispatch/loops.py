@@ -12,6 +12,7 @@ import asyncio
 import contextvars
 import threading
 from concurrent.futures import Future
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +21,18 @@ from mibyan.dispatch.steps import CallCancelled
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: How many of the runtime's loops are blocked by callers of this context.
-_DEPTH: ContextVar[int] = ContextVar("mibyan_loop_depth", default=0)
+#: The loops that callers of this context block: a runtime's own as often as that is so.
+_BLOCKED: ContextVar[tuple[Loops, ...]] = ContextVar("mibyan_blocked_loops", default=())
 
 #: Seconds after which a loop that hasn't begun with a coroutine counts as blocked by whoever waits for it.
 STUCK = 1.0
 
 #: Seconds between two looks whether a loop that was given up can end.
 _LINGER = 0.1
+
+
+#: Loops that turn in the process that this one was forked from.
+_ABANDONED: list[asyncio.AbstractEventLoop] = []
 
 
 class LoopThread:
@@ -78,6 +83,24 @@ class LoopThread:
     def stop(self) -> None:
         """Ask the loop to end."""
         self.soon(self.loop.stop)
+
+    def abandon(self) -> None:
+        """In a child process: let go of a loop that turns in the parent, whose selector both share.
+
+        `close` would take descriptors out of that selector, for the parent too; so only this process's copies of the
+        descriptors are closed. The loop itself, and what waits on it, is kept: collecting it would make a noise.
+        """
+        _ABANDONED.append(self.loop)
+        if self.thread is threading.current_thread():
+            return  # It was a handler on this very loop that forked.
+        with suppress(Exception):
+            for task in asyncio.all_tasks(self.loop):
+                setattr(task, "_log_destroy_pending", False)  # noqa: B010 - asyncio's own
+        for name in ("_selector", "_ssock", "_csock"):
+            with suppress(Exception):
+                getattr(self.loop, name).close()
+        with suppress(Exception):
+            setattr(self.loop, "_closed", True)  # noqa: B010 - asyncio's own
 
     def retire(self) -> None:
         """Ask the loop to end once nothing runs on it any more."""
@@ -139,7 +162,8 @@ class Pending:
     def _place(self) -> LoopThread:
         """Queue the coroutine on the loop of its depth."""
         thread, context = self._loops.thread(self._depth), self._context.copy()
-        context.run(_DEPTH.set, self._depth + 1)
+        others = tuple(loops for loops in context.get(_BLOCKED, ()) if loops is not self._loops)
+        context.run(_BLOCKED.set, others + (self._loops,) * (self._depth + 1))
         if not thread.soon(self._start, thread, self._turn, context=context):
             msg = "the runtime is closed"
             raise RuntimeError(msg)
@@ -208,7 +232,7 @@ class Loops:
         Raises:
             RuntimeError: The runtime is closed.
         """
-        return Pending(self, make, _DEPTH.get())
+        return Pending(self, make, sum(loops is self for loops in _BLOCKED.get()))
 
     def thread(self, depth: int) -> LoopThread:
         """The loop for callers that block `depth` loops.
@@ -235,6 +259,13 @@ class Loops:
             self._threads[depth] = LoopThread(f"{self._name}-{depth}")
             self._retired = [*(old for old in self._retired if old.thread.is_alive()), thread]
         thread.retire()
+
+    def after_fork(self) -> None:
+        """In a child process: the loops turn in the parent only."""
+        self._lock = threading.Lock()
+        for thread in (*self._threads, *self._retired):
+            thread.abandon()
+        self._threads, self._retired = [], []
 
     @property
     def size(self) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from mibyan.once import once
 from mibyan.schema.frozen import thaw
 
 if TYPE_CHECKING:
@@ -29,25 +29,25 @@ class Plan:
     #: Characters of a result.
     max_result_chars: int
 
-    @cached_property
+    @once
     def coercer(self) -> Coercer:
         """What repairs arguments."""
         from mibyan.schema.coerce import prepare
 
         return prepare(self._parameters)
 
-    @cached_property
+    @once
     def validator(self) -> Validator:
         """What validates arguments."""
         from mibyan.schema.validate import compile_validator
 
         return compile_validator(self._parameters)
 
-    @cached_property
+    @once
     def _parameters(self) -> dict[str, Any]:
         return thaw(self.entry.schema["parameters"])  # type: ignore[no-any-return]
 
-    @cached_property
+    @once
     def context_keys(self) -> tuple[str, ...] | None:
         """The context keys that the handler accepts; `None`: any (it has `**kwargs`)."""
         return accepted_keywords(self.entry.handler)

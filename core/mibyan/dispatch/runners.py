@@ -112,6 +112,14 @@ class Runners:
                 log.warning("%s blocks the runtime's event loop; a new loop takes its place.", step.label)
                 self._loops.retire(child.thread)
 
+    def after_fork(self) -> None:
+        """In a child process: threads and loops are made anew when they are needed."""
+        self._lock = threading.Lock()
+        self._pool.after_fork()
+        self._dedicated, self._stuck = {}, set()
+        if self._loops is not None:
+            self._loops.after_fork()
+
     def close(self) -> None:
         """End what is idle now, and the rest when its work is done; a stuck thread is left behind as a daemon."""
         with self._lock:

@@ -56,6 +56,7 @@ class Session:
         self._on_close = on_close
         self._lock = threading.Lock()
         self._started = False
+        self._inherited = False
         self._closed = False
         self._guards: set[Cancellable] = set()
         self._cache: dict[str, tuple[ToolEntry, Rendered]] = {}
@@ -182,9 +183,15 @@ class Session:
         return None
 
     def after_fork(self) -> None:
-        """In a child process: the calls that are running are the parent's."""
+        """In a child process: the calls that are running, and a start that was told, are the parent's."""
         self._lock = threading.Lock()
         self._guards = set()
+        self._inherited = self._started
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether its first call was made before this process was forked: its end isn't this one's to tell."""
+        return self._inherited
 
     def attend(self, guard: Cancellable) -> None:
         """Let `interrupt` reach this call."""

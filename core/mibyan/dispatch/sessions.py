@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mibyan.dispatch.checks import read_handlers, read_text, read_toolsets
 from mibyan.dispatch.session import Session
 from mibyan.errors import MibyanError
+from mibyan.forks import renewed
 
 if TYPE_CHECKING:
     import os
@@ -107,6 +108,12 @@ class Sessions:
         for session in sessions:
             session.close()
 
+    def after_fork(self) -> None:
+        """In a child process: the conversations go on, but they were begun, and are ended, in the parent."""
+        self._lock = renewed(self._lock)
+        for session in (*self._open.values(), *([self._default] if self._default else [])):
+            session.after_fork()
+
     def _make(self, session_id: str | None, **options: Any) -> Session:
         return Session(session_id, scope=self._scope, on_close=self._end, **options)
 
@@ -122,4 +129,5 @@ class Sessions:
                 del self._open[session.id]
             if self._default is session:
                 self._default = None
-        self._ended(session)
+        if not session.is_inherited:
+            self._ended(session)

@@ -96,7 +96,7 @@ class ThreadPool:
     def rest(self, worker: _Worker) -> bool:
         """Take a worker that is done onto the idle list; false when the pool is closed."""
         with self._lock:
-            if self._closed:
+            if self._closed or worker not in self._workers:
                 return False
             if self._waiting:
                 worker.give(self._waiting.popleft())
@@ -123,8 +123,14 @@ class ThreadPool:
     def gone(self, worker: _Worker) -> None:
         """Forget a worker that ended."""
         with self._lock:
+            self._started -= worker in self._workers
             self._workers.discard(worker)
-            self._started -= 1
+
+    def after_fork(self) -> None:
+        """In a child process: the threads, and the jobs that wait for them, are the parent's."""
+        self._lock = threading.Lock()
+        self._waiting, self._idle, self._workers = deque(), deque(), set()
+        self._started = 0
 
     @property
     def is_mine(self) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakSet
 
 from mibyan.errors import PluginError, ToolOwnershipError
+from mibyan.forks import renewed
 from mibyan.hooks.names import HOOK_ARGUMENTS
 from mibyan.report import Decision, DecisionLog
 from mibyan.text import suggest
@@ -165,6 +166,10 @@ class HookTable:
         """The implementations of `hook`, in order; plugins that announced it are imported first."""
         chain = self._chains.get(hook)
         return self._compile(hook) if chain is None else chain
+
+    def after_fork(self) -> None:
+        """In a child process: nobody else changes anything."""
+        self._lock = renewed(self._lock)
 
     def of_owner(self, owner: HookOwner, hook: str) -> tuple[Implementation, ...]:
         """The implementations of `hook` that belong to `owner`."""

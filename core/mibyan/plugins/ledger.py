@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -73,6 +74,8 @@ class Ledger:
     recorder: Recorder | None = None
     #: What `ctx.on_unload` was given, oldest first.
     callbacks: list[Callable[[], Any]] = field(default_factory=list)
+    #: The process in which it acted: what it wants called at its end is about that one's threads, files and programs.
+    pid: int = field(default_factory=os.getpid)
     #: What was added to the process's lists, see `process_state.remove_additions`.
     additions: dict[str, list[Any]] = field(default_factory=dict)
 

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
+from mibyan.forks import renewed
 from mibyan.plugins import gates
 from mibyan.plugins.admission import Admission
 from mibyan.plugins.gates import Gates
@@ -340,6 +341,24 @@ class PluginLoader:
                 known = PluginSlot(candidate, len(self._slots))
                 self._slots.append(known)
         return known
+
+    def after_fork(self) -> None:
+        """In a child process: what another thread was loading is loaded anew when it is needed."""
+        from mibyan.plugins.recording import RECORDINGS
+        from mibyan.plugins.transaction import _TURN
+
+        self._lock = renewed(self._lock)
+        self._outcomes.after_fork()
+        self._loading.offers.after_fork()
+        RECORDINGS.after_fork()
+        for slot in () if _TURN.is_mine else self._slots:
+            if slot.busy or slot.state == FOUND:
+                self._loading.give_up(slot)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether `load` has come to its end."""
+        return self._loaded
 
     def close(self) -> None:
         """Unload all plugins, the last one first; closing twice is fine."""

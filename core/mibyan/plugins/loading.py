@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +141,14 @@ class Loading:
                 frozen.supply(ctx.manifest, ledger, self._services, lambda target: self.named(slot, target))
         ledger.announced = ledger.recorder = None
 
+    def give_up(self, slot: PluginSlot) -> None:
+        """In a child process: another thread was loading the plugin when it was made, and isn't there to go on."""
+        slot.busy = False
+        if slot.ledger is not None and slot.ledger.phase == "open":
+            self._take_back(slot, slot.ledger)
+        if slot.code is not None and not slot.is_active:
+            slot.code.forget()
+
     def named(self, slot: PluginSlot, target: str) -> Any:
         """What `module:attribute` names in an imported plugin.
 
@@ -195,7 +204,8 @@ class Loading:
         services = self.offers.remove_owner(ledger.owner)
         closing = [close for service in services if callable(close := _read_close(service))]
         for callback in (*last_words, *closing, *reversed(ledger.callbacks)):
-            self._call(slot, ledger, callback)
+            if ledger.pid == os.getpid():
+                self._call(slot, ledger, callback)
         ledger.callbacks.clear()
         if slot.ledger is ledger:
             slot.context, slot.announced = None, {}

@@ -86,6 +86,11 @@ class OfferTable:
                 )
             return self._made.setdefault(offer, service)
 
+    def after_fork(self) -> None:
+        """In a child process: services that were made are the parent's, with its connections; they are made anew."""
+        self._lock = threading.Lock()
+        self._made = {}
+
     def remove_owner(self, owner: Owner) -> list[Any]:
         """Take away what `owner` offers; the services that were made of it, the last one first."""
         with self._lock:

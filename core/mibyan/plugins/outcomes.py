@@ -102,6 +102,10 @@ class Outcomes:
         self._kept: Kept | None = None
         self._writable = True
 
+    def after_fork(self) -> None:
+        """In a child process: nobody else is keeping anything."""
+        self._lock = threading.Lock()
+
     def recalled(self, records: Sequence[PluginRecord]) -> tuple[PluginRecord, ...]:
         """Records of plugins that weren't loaded, each that nothing speaks against with its last load's outcome."""
         kept, contents = _read(self._path), Contents()

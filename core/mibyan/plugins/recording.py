@@ -56,6 +56,10 @@ class Recordings:
         with self._lock:
             self._asked.append(asked)
 
+    def after_fork(self) -> None:
+        """In a child process: nobody else records."""
+        self._lock = threading.Lock()
+
     def of(self, target: str) -> list[Asked]:
         """What was asked for the plugin whose main module is `target`; what modules asked that are gone is dropped."""
         with self._lock:

@@ -68,6 +68,16 @@ class _Turn:
     def __init__(self) -> None:
         self._renew()
 
+    @property
+    def lock(self) -> Any:
+        """What is held meanwhile."""
+        return self._lock
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this thread has the turn."""
+        return bool(self._lock._is_owned())  # type: ignore[attr-defined]
+
     def _renew(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.RLock()
@@ -80,7 +90,7 @@ class _Turn:
         Raises:
             PluginError: Another plugin has it for longer than `wait` seconds.
         """
-        if self._pid != os.getpid():
+        if self._pid != os.getpid() and not self.is_mine:
             self._renew()
         lock, holders = self._lock, self._holders
         if not lock.acquire(timeout=wait):

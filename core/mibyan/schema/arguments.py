@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from mibyan.once import once
 from mibyan.schema.jsontext import to_json
 from mibyan.schema.library import MAX_INTEGER
 from mibyan.schema.validate import Validator, Violation, compile_validator
@@ -36,7 +36,7 @@ class ArgumentCheck:
         """Why nothing is validated; `None` if everything is."""
         return self.validator.problem
 
-    @cached_property
+    @once
     def coercer(self) -> Coercer:
         """What repairs arguments."""
         from mibyan.schema.coerce import prepare

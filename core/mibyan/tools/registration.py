@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mibyan.errors import ToolSchemaError
 from mibyan.schema.definition import normalise_schema
 from mibyan.schema.frozen import freeze
-from mibyan.text import plain_text
+from mibyan.text import plain_text, replace_surrogates
 from mibyan.tools.entry import Requirements, ToolEntry
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _aliases(name: str, value: Any) -> tuple[str, ...]:
 def _env_names(name: str, value: Any) -> tuple[str, ...]:
     """registry.R1: a single string is one name."""
     names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple | set) else None
-    if names is None or not all(isinstance(item, str) and item for item in names):
+    if names is None or not all(isinstance(item, str) and item and replace_surrogates(item) == item for item in names):
         raise _wrong(name, "requires_env", "the names of environment variables", value)
     return tuple(plain_text(item) for item in names)
 

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Literal
 
 from mibyan.errors import MibyanError, ToolOwnershipError
+from mibyan.forks import survive
 from mibyan.report import Decision
 from mibyan.text import plain_text
 from mibyan.tools.owner import Owner
@@ -34,6 +35,7 @@ class ToolRegistry:
     def __init__(self) -> None:
         self._store = RegistryStore()
         self._owner = Owner("host", "host")
+        survive(self._store)
 
     @classmethod
     def _bound(cls, store: RegistryStore, owner: Owner) -> ToolRegistry:

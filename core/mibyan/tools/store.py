@@ -7,12 +7,14 @@ look-up reads one dict, a whole view is a `RegistrySnapshot`.
 from __future__ import annotations
 
 import threading
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from mibyan.forks import renewed
 from mibyan.report import Decision, DecisionLog
 from mibyan.tools.claims import Claims
+from mibyan.tools.mutation import Mutation
 from mibyan.tools.namespace import Act, Holding, Policy, Verdict, perform, replay, trimmed
 from mibyan.tools.snapshot import RegistrySnapshot, Toolset
 
@@ -30,43 +32,12 @@ __all__ = ["RegistrySnapshot", "RegistryStore", "Toolset"]
 _HISTORY = 256
 
 
-class _Mutation:
-    """`with` it the registry changes as a whole: no snapshot shows a part of it, and the generation grows by one at most."""
-
-    __slots__ = ("_depth", "_store", "changed", "grows")
-
-    def __init__(self, store: RegistryStore) -> None:
-        self._store = store
-        self._depth = 0
-        #: Whether something is another than before.
-        self.changed = False
-        #: Whether the generation grows.
-        self.grows = False
-
-    def __enter__(self) -> None:
-        self._store._lock.acquire()
-        self._depth += 1
-        if self._depth == 1:
-            self._store._version += 1
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._depth -= 1
-        if not self._depth:
-            self._store.generation += self.grows
-            # Where nothing changed, the snapshot that readers have is still the right one.
-            self._store._version += 1 if self.changed or self.grows else -1
-            self.changed = self.grows = False
-        self._store._lock.release()
-
-
 class RegistryStore:
     """Names and their holders; see `ToolRegistry` for the view that code gets of it."""
 
     def __init__(self, *, last_wins: bool = False, log: DecisionLog | None = None) -> None:
         self._lock = threading.RLock()
-        self._mutation = _Mutation(self)
+        self._mutation = Mutation(self)
         #: Odd while something changes: what is copied then may be half a change.
         self._version = 0
         #: The last snapshot and the version it is of.
@@ -271,6 +242,15 @@ class RegistryStore:
         """Say which tools the owner of that id may override."""
         with self._lock:
             self._opt_ins[owner_id] = allowed
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """See `mibyan.forks`: a change has several steps."""
+        return (self._lock,)
+
+    def after_fork(self) -> None:
+        """In a child process: nobody else changes anything."""
+        self._lock = renewed(self._lock)
+        self.log.after_fork()
 
     def decide(self, decision: Decision) -> None:
         """Put a decision into the report."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from mibyan.once import once
 from mibyan.report import Decision
 from mibyan.tools.store import Toolset
 from mibyan.toolsets.bundles import (
@@ -56,13 +56,13 @@ class Catalogue:
 
     # Names -------------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @once
     def names(self) -> tuple[str, ...]:
         """The names of all toolsets, sorted; aliases aren't among them."""
         others = {*self._custom, *self._registered, *map(MCP_PREFIX.__add__, self._settings.mcp_servers)}
         return tuple(sorted({EVERYTHING, *BUNDLES, *others}))
 
-    @cached_property
+    @once
     def aliases(self) -> Mapping[str, str]:
         """The other names that are understood, and what they mean; those that a toolset of its own has aren't."""
         servers = {name: MCP_PREFIX + name for name in self._settings.mcp_servers}
@@ -160,23 +160,23 @@ class Catalogue:
             return _alias(name, self.snapshot.toolset_aliases[name])
         return _alias(name, MCP_PREFIX + name) if name in self._settings.mcp_servers else None
 
-    @cached_property
+    @once
     def _registered(self) -> frozenset[str]:
         """The names that the registry or a plugin brings (a legacy name isn't one: its tools are today's)."""
         return frozenset({*self._members, *self._declared}.difference(self._unnamed_members))
 
-    @cached_property
+    @once
     def _not_built_in(self) -> tuple[str, ...]:
         """The registry's and the plugins' toolsets, also built-in ones that only plugins fill."""
         core = {CORE, *BUNDLES[CORE].includes}
         return tuple(sorted(name for name in self._registered if name not in core))
 
-    @cached_property
+    @once
     def _hidden_members(self) -> tuple[str, ...]:
         """Names of bundles made of toolsets under which a tool is registered all the same."""
         return tuple(name for name in sorted(self._members) if is_taken(name) and not _holds_tools(name))
 
-    @cached_property
+    @once
     def _unnamed_members(self) -> tuple[str, ...]:
         """Names under which tools are registered and which stand for something else: a bundle, an operator's toolset."""
         return (*self._hidden_members, *(name for name in self._custom if name in self._members))

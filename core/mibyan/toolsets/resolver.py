@@ -171,6 +171,10 @@ class ToolsetResolver:
         """Let go of everything kept, tools of unloaded plugins among it; it is worked out anew when it is needed."""
         self._state = None
 
+    def after_fork(self) -> None:
+        """In a child process: nobody else is warning."""
+        self._lock = threading.Lock()
+
     def _report(self, decision: Decision) -> None:
         """Put what is wrong with a name into the report, and say it once."""
         if self._log.add(decision) and decision.problem:
