@@ -96,6 +96,16 @@ def test_a_large_input_is_given_whole(context) -> None:
     assert terminal(context, "exec 0<&-; echo closed", stdin=text)["output"] == "closed\n"
 
 
+@pytest.mark.parametrize(("workdir", "start"), [("missing", True), ("/missing", False), ("~/missing", False)])
+def test_where_relative_directories_start_is_said_for_relative_ones(
+    context, workspace: Path, workdir: str, start: bool
+) -> None:
+    """terminal.T3: the hint says where relative directories start, if that matters."""
+    with pytest.raises(ToolError) as caught:
+        terminal(context, "true", workdir=workdir)
+    assert (str(workspace) in str(caught.value.hint)) is start
+
+
 def test_workdir_is_for_one_command(context, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """terminal.E2: relative, absolute and home directories; the next command runs where it did before."""
     (workspace / "sub dir").mkdir()
@@ -130,6 +140,7 @@ def test_a_vanished_working_directory_falls_back(make_context, workspace: Path) 
         ({"command": "true", "timeout": True}, "got True"),
         ({"command": "true", "timeout": "soon"}, "got 'soon'"),
         ({"command": "true", "workdir": "missing"}, "missing doesn't exist"),
+        ({"command": "true", "workdir": "/missing"}, "/missing doesn't exist"),
         ({"command": "true", "workdir": "file"}, "file isn't a directory"),
         ({"command": "true", "workdir": ""}, "workdir is empty"),
         ({"command": "true", "workdir": "a\0"}, "NUL"),

@@ -107,7 +107,9 @@ def _asked(workdir: str, cwd: Path) -> Path:
     if os.path.isdir(path):
         return path
     what = "isn't a directory" if os.path.exists(path) else "doesn't exist"
-    raise ToolError(f"The directory {workdir[:300]} {what}", hint=f"Relative ones start from {cwd}.")
+    # For an absolute one nobody has asked where relative ones start.
+    hint = "Give one that exists." if workdir.startswith(("/", "~")) else f"Relative ones start from {cwd}."
+    raise ToolError(f"The directory {workdir[:300]} {what}", hint=hint)
 
 
 def _bytes(text: str, name: str) -> bytes:

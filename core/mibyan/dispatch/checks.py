@@ -35,10 +35,14 @@ def read_seconds(timeout: float | None) -> float | None:
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):
         msg = f"timeout must be seconds or None, not {type(timeout).__name__}."
         raise TypeError(msg)
-    if not 0 < timeout < float("inf"):
-        msg = f"timeout must be more than 0 seconds, not {timeout!r}."
+    try:
+        seconds = float(timeout)
+    except OverflowError:
+        seconds = float("inf")
+    if not 0 < seconds < float("inf"):
+        msg = f"timeout must be more than 0 seconds and not for ever, not {seconds:g}."
         raise ValueError(msg)
-    return float(timeout)
+    return seconds
 
 
 def read_text(value: Any, what: str) -> str | None:
