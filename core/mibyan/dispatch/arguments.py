@@ -137,9 +137,8 @@ def prepare(plan: Plan, args: dict[str, Any]) -> Prepared:
     """
     repairs: list[dict[str, Any]] = []
     if plan.validates:
-        args, done = plan.coercer.apply(args)
+        args, done, violations = plan.arguments.check(args)
         repairs = [{"path": repair.path, "how": repair.how} for repair in done]
-        violations = plan.validator.violations(args)
         if violations:
             raise _refused(plan, [{"path": v.path, "message": v.message} for v in violations])
     return Prepared(args, _bind(plan, args), repairs)

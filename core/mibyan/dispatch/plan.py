@@ -11,8 +11,7 @@ from mibyan.schema.frozen import thaw
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mibyan.schema.coerce import Coercer
-    from mibyan.schema.validate import Validator
+    from mibyan.schema.arguments import ArgumentCheck
     from mibyan.tools.entry import ToolEntry
 
 #: What a handler may get beside its arguments.
@@ -30,22 +29,11 @@ class Plan:
     max_result_chars: int
 
     @once
-    def coercer(self) -> Coercer:
-        """What repairs arguments."""
-        from mibyan.schema.coerce import prepare
+    def arguments(self) -> ArgumentCheck:
+        """What repairs arguments and validates them."""
+        from mibyan.schema.arguments import ArgumentCheck
 
-        return prepare(self._parameters)
-
-    @once
-    def validator(self) -> Validator:
-        """What validates arguments."""
-        from mibyan.schema.validate import compile_validator
-
-        return compile_validator(self._parameters)
-
-    @once
-    def _parameters(self) -> dict[str, Any]:
-        return thaw(self.entry.schema["parameters"])  # type: ignore[no-any-return]
+        return ArgumentCheck(thaw(self.entry.schema["parameters"]))
 
     @once
     def context_keys(self) -> tuple[str, ...] | None:
