@@ -241,6 +241,14 @@ REFERENCES = {
         top({"p": {"$ref": "#who"}}, **{"$defs": {"Person": {**PERSON, "$anchor": "who"}}}),
         top({"p": MOVED}, **{"$defs": {"Person": PERSON}}),
     ),
+    "an anchor in two places": (
+        top({"p": {"$ref": "#who"}, "q": {"$anchor": "who"}, "r": {"$anchor": "who"}}),
+        top({"p": {}, "q": {}, "r": {}}),
+    ),
+    "an anchor in what is no schema": (
+        top({"p": {"$ref": "#who"}, "q": {"$ref": "#/other"}}, other={**PERSON, "$anchor": "who"}),
+        top({"p": {}, "q": {"$ref": "#/$defs/other"}}, other={**PERSON, "$anchor": "who"}, **{"$defs": {"other": PERSON}}),
+    ),
     "a dynamic anchor": (
         top({"p": {"$dynamicRef": "#who"}}, **{"$defs": {"Person": {**PERSON, "$dynamicAnchor": "who"}}}),
         top({"p": MOVED}, **{"$defs": {"Person": PERSON}}),

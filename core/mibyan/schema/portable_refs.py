@@ -36,10 +36,14 @@ class Document:
         self._root = root
         #: Every schema, and what its references are relative to: a place and an address.
         self._nodes: dict[Path, tuple[Any, Path, str]] = {}
-        self._anchors: dict[tuple[Path, str], Path] = {}
+        #: `None` for one that stands in several places.
+        self._anchors: dict[tuple[Path, str], Path | None] = {}
         self._resources: dict[str, Path] = {}
         address = root.get("$id")
+        #: What stands under keywords that nobody knows is a schema once it is referred to; its anchors don't count.
+        self._is_complete = False
         self._add((), root, (), address.partition("#")[0] if isinstance(address, str) else "")
+        self._is_complete = True
         #: The name of each target that goes to `$defs`; without an own name, it is resolved where it is used.
         self.names: dict[Path, str] = {}
         self._name(self._targets())
@@ -103,10 +107,12 @@ class Document:
             anchors.append(own[1:])
         elif isinstance(own, str) and path:
             resource, address = path, _joined(address, own)
-            self._resources.setdefault(address, path)
-        for anchor in anchors:
-            if isinstance(anchor, str):
-                self._anchors.setdefault((resource, anchor), path)
+            if not self._is_complete:
+                self._resources.setdefault(address, path)
+        for anchor in {each for each in anchors if isinstance(each, str)} if not self._is_complete else ():
+            known = self._anchors.setdefault((resource, anchor), path)
+            if known != path:
+                self._anchors[resource, anchor] = None
         return resource, address
 
     # Where references lead ------------------------------------------------------------------------------------------
