@@ -115,7 +115,7 @@ class Approvals:
     def pending(self, session_id: str | None = None) -> list[ApprovalRequest]:
         """The questions that wait for an answer, oldest first; of one session if its id is given."""
         with self._lock:
-            requests = [held.request for held in self._waiting.values()]
+            requests = [held.request for held in self._waiting.values() if held.answer is None]
         return [request for request in requests if session_id is None or request.session_id == session_id]
 
     def resolve(self, request_id: str, answer: str) -> bool:
