@@ -202,6 +202,28 @@ def test_refused(edit, arguments, expected, path):
     assert path.read_text() == TEXT
 
 
+@pytest.mark.parametrize(
+    "key", ["command_allowlist.x", "command_allowlist[9]", "dispatch.timeout.x", "dispatch[0]", "x.y"]
+)
+def test_unset_below_what_has_nothing_below(key, path):
+    """A key below a list, a number or nothing isn't written, so removing it changes nothing."""
+    path.write_text(TEXT)
+    assert unset(path, key) is False
+    assert path.read_text() == TEXT
+
+
+@pytest.mark.parametrize(
+    "change", [lambda path: set_value(path, "dispatch.timeout", 5), lambda path: unset(path, "agent.max_turns")]
+)
+def test_an_anchor_that_is_used_again(change, path):
+    """YAML allows an anchor at two places: such a file is read; an edit is refused with the line and what to do."""
+    text = "dispatch: {timeout: &a 3}\nagent: {max_turns: &a 4}\n"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"anchor in line 1 .*\nEdit the file by hand"):
+        change(path)
+    assert path.read_text() == text
+
+
 @pytest.mark.parametrize("content", [b"a: [1\n", b"- a\n", b"a: 1\na: 2\n", b"caf\xe9: 1", b"\x00"])
 def test_broken_file(content, path):
     """A file that can't be read isn't edited: nothing of it could be kept safely."""

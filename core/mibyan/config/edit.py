@@ -85,9 +85,10 @@ def unset(path: Path, key: str | Sequence[str | int], *, check: Check | None = N
 
     def change(data: dict[str, Any]) -> None:
         try:
-            del value_at(data, place[:-1])[place[-1]]
+            value_at(data, place)
         except LookupError:
             return
+        del value_at(data, place[:-1])[place[-1]]
 
     return _edit(path, place, change, lambda text, _: Splicer(text).remove(place), check)
 

@@ -43,6 +43,9 @@ class Outline:
 
     Args:
         text: YAML that has been read without problems.
+
+    Raises:
+        SpliceError: It has one anchor at two places.
     """
 
     def __init__(self, text: str) -> None:
@@ -50,7 +53,11 @@ class Outline:
 
         self._text = text
         self._eol = "\r\n" if "\r\n" in text else "\n"
-        self._root: Any = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        try:
+            self._root: Any = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        except yaml.composer.ComposerError as error:  # YAML allows it, the library's trees don't
+            line = error.context_mark.line + 1 if error.context_mark else "?"
+            raise SpliceError(f"the anchor in line {line} is used again for something else") from error
         self._step = next(self._steps(self._root), 2)
 
     def _steps(self, node: Any) -> Iterator[int]:
