@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
-from mibyan.dispatch.guard import Guard
+from mibyan.dispatch.guard import FAREWELL, Guard
 from mibyan.dispatch.perform import Performer, awaited
 from mibyan.dispatch.runners import Runners
 from mibyan.dispatch.steps import Outcome, enclosing
@@ -52,6 +53,8 @@ class Dispatcher:
         self._enforcement = enforcement
         self._lock = threading.Lock()
         self._active: set[Cancellable] = set()
+        #: Set when a call ends while the runtime is being closed.
+        self._left = threading.Event()
         self._refusing = False
         self._closed = False
         #: The runtime's threads and loops.
@@ -230,6 +233,8 @@ class Dispatcher:
     def _leave(self, child: Cancellable, call: Call) -> None:
         with self._lock:
             self._active.discard(child)
+        if self._refusing:
+            self._left.set()
         call.session.leave(child)
         if call.parent is not None:
             call.parent.leave(child)
@@ -267,8 +272,16 @@ class Dispatcher:
         self.runners.after_fork()
 
     def refuse(self) -> None:
-        """Answer every further call with an error."""
+        """Answer every further call with an error, and cancel those that run; their observers get a moment."""
         self._refusing = True
+        with self._lock:
+            active = list(self._active)
+        for child in active:
+            child.cancel("the runtime is closed")
+        until = time.monotonic() + FAREWELL
+        while self._active and not _in_a_loop() and time.monotonic() < until:
+            self._left.wait(max(0.0, until - time.monotonic()))
+            self._left.clear()
 
     def close(self) -> None:
         """Cancel running calls, end threads and loops; a stuck one is left behind as a daemon."""
@@ -281,3 +294,9 @@ class Dispatcher:
         for child in active:
             child.cancel("the runtime is closed")
         self.runners.close()
+
+
+def _in_a_loop() -> bool:
+    """Whether this thread runs an event loop: the calls that it drives can't end while it waits for them."""
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None

@@ -109,6 +109,9 @@ class Performer:
             step.attend(pending)
         if call is not None and not call.guarded:
             call.session.attend(pending)
+            if call.session.interrupts != call.interrupts:
+                # It came after the coroutine had begun and before the session knew of it.
+                pending.cancel("the session was interrupted")
         try:
             return pending.wait()
         finally:
