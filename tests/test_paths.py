@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mibyan.errors import MibyanError
-from mibyan.paths import file_lock, find_project, mibyan_home, read_bytes, read_text, write_atomic
+from mibyan.paths import as_path, file_lock, find_project, mibyan_home, read_bytes, read_text, write_atomic
 
 
 def loop(path: Path) -> Path:
@@ -138,6 +138,29 @@ class TestProject:
         """A start that doesn't exist belongs to the project it would be in."""
         (tmp_path / ".mibyan").mkdir()
         assert find_project(tmp_path / "no" / "such", tmp_path / "home") == tmp_path
+
+
+class TestGiven:
+    @pytest.mark.parametrize(
+        ("given_path", "expected"),
+        [("a/b", "a/b"), (Path("a"), "a"), ("~", "{user}"), ("~/x", "{user}/x"), ("./~x", "./~x"), ("", ".")],
+    )
+    def test_paths(self, given_path, expected, tmp_path, monkeypatch):
+        """Text and path objects are paths; `~` is the user's home."""
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert as_path(given_path, "cwd") == Path(expected.format(user=tmp_path))
+
+    @pytest.mark.parametrize("value", [None, 3, True, b"x", [], {}, str, float("nan")], ids=repr)
+    def test_no_path(self, value):
+        """What isn't a path is a TypeError that says what must be one."""
+        with pytest.raises(TypeError, match=rf"^cwd must be a path .*, not {type(value).__name__}\.$"):
+            as_path(value, "cwd")
+
+    @pytest.mark.parametrize(("text", "said"), [("a\0b", "NUL character"), ("~no-such-user/x", "no such user")])
+    def test_paths_that_cannot_be(self, text, said):
+        """A text that can't be a path is a sentence."""
+        with pytest.raises(MibyanError, match=said):
+            as_path(text, "cwd")
 
 
 class TestRead:

@@ -239,12 +239,13 @@ def discover_builtin_tools(tools_dir: str | os.PathLike[str] | None = None) -> l
         The names of the modules that were imported; a file that fails is logged and left out.
 
     Raises:
+        TypeError: It isn't a path.
         MibyanError: It isn't a directory.
     """
-    from pathlib import Path
+    from mibyan.paths import as_path
 
     runtime = _runtime()
-    folder = runtime._parts.home / "tools" if tools_dir is None else Path(tools_dir)
+    folder = runtime._parts.home / "tools" if tools_dir is None else as_path(tools_dir, "tools_dir")
     return runtime.plugins.load_tools_directory(folder, by_host=False)
 
 

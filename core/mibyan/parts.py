@@ -24,7 +24,7 @@ from mibyan.dispatch.steps import enclosing
 from mibyan.errors import MibyanError
 from mibyan.forks import renewed, survive
 from mibyan.hooks.table import HookTable
-from mibyan.paths import mibyan_home
+from mibyan.paths import as_path, mibyan_home
 from mibyan.report import DecisionLog
 from mibyan.text import plain_text
 from mibyan.tools.availability import Availability
@@ -335,7 +335,7 @@ def _read_patch(answer: Any) -> dict[str, dict[str, Any]]:
 def _project(project: str | os.PathLike[str] | None) -> Path | None:
     if project is None:
         return None
-    folder = Path(os.path.abspath(Path(project).expanduser()))  # noqa: PTH100 - links stay as they are written
+    folder = Path(os.path.abspath(as_path(project, "project")))  # noqa: PTH100 - links stay as they are written
     if not folder.is_dir():
         msg = f"The project {folder} isn't a directory."
         raise MibyanError(msg, hint="Give the folder that holds `.mibyan`.")

@@ -44,6 +44,30 @@ def mibyan_home(home: str | os.PathLike[str] | None = None) -> Path:
     return _absolute(os.fspath(wanted) or ".")
 
 
+def as_path(value: object, what: str) -> Path:
+    """A path that a host gave, `~` expanded.
+
+    Args:
+        value: Text or a path object.
+        what: What the error calls it.
+
+    Raises:
+        TypeError: It is neither.
+        MibyanError: It can't be a path, or its `~` isn't known.
+    """
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(text, str):
+        msg = f"{what} must be a path (text or a path object), not {type(value).__name__}."
+        raise TypeError(msg)
+    if "\0" in text:
+        raise MibyanError(f"{what} {text!r} isn't a path: it has a NUL character.")
+    expanded = os.path.expanduser(text)
+    if expanded.startswith("~") and text.startswith("~"):
+        hint = "Give an absolute path; for a name that really begins with `~`, put `./` before it."
+        raise MibyanError(f"Can't tell where {text!r} is: there is no such user.", hint=hint)
+    return Path(expanded)
+
+
 def find_project(start: Path, home: Path) -> Path | None:
     """The project that `start` is in: the nearest folder at or above it that has a `.mibyan` folder.
 

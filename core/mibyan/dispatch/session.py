@@ -9,7 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
+from mibyan.dispatch.checks import read_any_text
 from mibyan.errors import MibyanError
+from mibyan.paths import as_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -114,9 +116,11 @@ class Session:
         """Set the working directory of one task, or of the session.
 
         Raises:
+            TypeError: `path` isn't a path, or `task_id` neither text nor `None`.
             MibyanError: It isn't a directory.
         """
-        folder = Path(path).expanduser()
+        task_id = read_any_text(task_id, "task_id")
+        folder = as_path(path, "cwd")
         folder = folder if folder.is_absolute() else self.cwd(task_id) / folder
         if not folder.is_dir():
             msg = f"{folder} isn't a directory."

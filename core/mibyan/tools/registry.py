@@ -216,6 +216,7 @@ class ToolRegistry:
 
         Raises:
             ToolOwnershipError: A plugin called it: the operator's policy isn't a plugin's to set.
+            TypeError: `owner` isn't text, or `allowed` is neither; a single text isn't a list of names.
         """
         if not self._owner.is_host:
             msg = f"{whose(self._owner)} may not set an override policy (for {owner!r})."
@@ -224,7 +225,7 @@ class ToolRegistry:
                 msg, plugin_id=self._owner.plugin_id,
                 hint=f"The operator sets plugins.entries.{owner}.allow_tool_override in config.yaml.",
             )  # fmt: skip
-        self._store.opt_in(owner, allowed if isinstance(allowed, bool) else frozenset(allowed))
+        self._store.opt_in(*_override_policy(owner, allowed))
 
     # Reading -----------------------------------------------------------------------------------------------------
 
@@ -359,6 +360,21 @@ def _is_coroutine(handler: Any) -> bool:
             break
     code = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)  # noqa: B004 - its code is wanted
     return bool(getattr(code, "co_flags", 0) & 0x80)
+
+
+def _override_policy(owner: Any, allowed: Any) -> tuple[str, bool | frozenset[str]]:
+    """The arguments of `register_plugin_override_policy`; a text would be a list of letters."""
+    if not isinstance(owner, str) or not owner:
+        msg = f"owner must be a plugin's id, not {'an empty text' if owner == '' else type(owner).__name__}."
+        raise TypeError(msg)
+    if isinstance(allowed, bool):
+        return plain_text(owner), allowed
+    is_many = hasattr(allowed, "__iter__") and not isinstance(allowed, str | bytes)
+    names: list[Any] = list(allowed) if is_many and not isinstance(allowed, type) else [None]
+    if not all(isinstance(name, str) and name for name in names):
+        msg = f"allowed must be true, false or a list of tool names, not {type(allowed).__name__}."
+        raise TypeError(msg)
+    return plain_text(owner), frozenset(map(plain_text, names))
 
 
 def _no_runtime(what: str) -> MibyanError:
