@@ -6,9 +6,12 @@ with `tool`; a hook author marks one with `hookimpl`. Importing this package has
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+# `typing` itself isn't imported: this is the first thing that every program pays for.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from mibyan._version import __version__
     from mibyan.dispatch.session import Session
     from mibyan.errors import MibyanError, ToolError, ToolOverrideError, ToolSchemaError

@@ -202,6 +202,15 @@ def test_dispatch_A3_a_tools_own_validate_counts_before_the_configurations(tmp_p
         assert json.loads(rt.call("x", {}))["error_type"] == "invalid_arguments"
 
 
+def test_dispatch_A3_a_flood_of_violations_is_counted(rt, add):
+    """Beyond a hundred, violations are counted: the answer stays readable however many keys a model makes up."""
+    add(lambda args: args, parameters=CITY)
+    answer = json.loads(rt.call("x", {"city": "Bern", **{f"key{number}": 1 for number in range(5000)}}))
+    assert len(answer["violations"]) == 101
+    assert answer["violations"][-1]["message"] == "and 4900 more violations"
+    assert len(json.dumps(answer)) < 20_000
+
+
 def test_dispatch_A3_comes_before_any_question(face, add):
     """dispatch.A3: invalid arguments are refused before a person is asked and before a hook is."""
     add(lambda args: "ok", parameters=CITY, approval=lambda args, context: pytest.fail("asked"))

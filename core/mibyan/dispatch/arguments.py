@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Containers inside one another in arguments.
 MAX_DEPTH = 200
+#: Violations that are told one by one: a model mends no more at once, and an answer has to stay readable.
+MAX_VIOLATIONS = 100
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _CONVERSIONS = ((str, plain_text), (int, int.__int__), (float, float.__float__))
@@ -157,6 +159,9 @@ def _bind(plan: Plan, args: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _refused(plan: Plan, violations: list[dict[str, Any]]) -> ArgumentProblem:
+    if len(violations) > MAX_VIOLATIONS:
+        rest = {"path": "", "message": f"and {len(violations) - MAX_VIOLATIONS} more violations"}
+        violations = [*violations[:MAX_VIOLATIONS], rest]
     told = "; ".join(f"{violation['path']}: {violation['message']}" if violation["path"] else violation["message"]
                      for violation in violations)  # fmt: skip
     return ArgumentProblem(f"Invalid arguments for {plan.entry.name}: {told}", violations=violations)
