@@ -86,7 +86,19 @@ def tool_result(data: Any = None, **fields: Any) -> str:
 
 
 def tool_error(message: Any, **fields: Any) -> str:
-    """JSON text of an error, as a handler may return it: `{"error": message, ...}`."""
+    """JSON text of an error, as a handler may return it: `{"error": message, ...}`; it never fails over its message."""
     from mibyan.schema.jsontext import to_json
 
-    return to_json({"error": message if isinstance(message, str) else str(message), **fields})
+    return to_json({"error": _message(message), **fields})
+
+
+def _message(message: Any) -> str:
+    """The text of a message, whatever its `str` does."""
+    from mibyan.text import plain_text
+
+    try:
+        return plain_text(message if isinstance(message, str) else str(message))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return f"{type(message).__name__} (its text can't be read)"
