@@ -65,11 +65,6 @@ class Events:
             if not self._changed.wait_for(lambda: all(each in self._told for each in what), SOON):
                 pytest.fail(f"{what} never came; there is {self._told}")
 
-    def wait_for_count(self, what: Any, count: int) -> None:
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._told.count(what) >= count, SOON):
-                pytest.fail(f"{what} came {self._told.count(what)} times")
-
     @property
     def all(self) -> list[Any]:
         with self._changed:

@@ -10,7 +10,7 @@ from mibyan.dispatch.batch_plan_order import Order
 from mibyan.dispatch.resources import resolve
 from mibyan.dispatch.resources_needs import FREE, Need
 
-from .world import Operation, batches, build, state
+from .world import KNOTS, STYLES, Operation, batches, build, chosen, state, styles
 
 BARRIER = Need("barrier", "because")
 
@@ -45,9 +45,13 @@ A, B, R = named(writes=["a"]), named(writes=["b"]), named(reads=["a"])
         ([BARRIER, FREE, R, A], [[], [0], [0], [0, 2]]),
         ([FREE, R, A, BARRIER], [[], [], [1], [0, 1, 2]]),
         ([BARRIER, BARRIER], [[], [0]]),
-        ([A, R, B], [[], [0], [1]]),  # where the path of the second leads isn't known before the first has ended
-        ([A, R, R, named(reads=["b"])], [[], [0], [0], []]),
-        ([R, R, B], [[], [], []]),
+        ([A, A, B], [[], [0], []]),
+        ([A, A, R, B], [[], [0], [0, 1], []]),
+        # Where the path of the second leads isn't known before the first has ended.
+        ([A, named(reads=["a/b"]), B], [[], [0], [0]]),
+        ([A, named(writes=["a/b"]), named(reads=["b"])], [[], [0], [0]]),
+        ([A, named(reads=["a/b"]), named(reads=["b"])], [[], [0], []]),
+        ([A, named(reads=["a/b"]), FREE], [[], [0], []]),
     ],
 )
 def test_dispatch_P2_who_waits_for_whom(needs, expected):
@@ -56,24 +60,33 @@ def test_dispatch_P2_who_waits_for_whom(needs, expected):
 
 
 def test_an_end_lets_those_behind_go():
-    """Nobody waits for a call that has ended, and what depended on it is asked again."""
-    order = order_of(A, R, B)
-    assert not order.may_run(1)
+    """Nobody waits for a call that has ended; what depended on it is asked again before it, and what it may exclude, runs."""
+    order = order_of(A, R, B, named(reads=["b"]))
+    assert order.may_run(2)
+    order.begin(0)
     order.end(0)
-    assert order.is_stale(1)
-    assert not order.may_run(1)
+    assert order.stale_before(1) == order.stale_before(2) == [1]
+    assert order.stale_before(3) == []
     assert not order.may_run(2)
     order.put(1, R)
     assert order.may_run(1)
     assert order.may_run(2)
 
 
+def test_a_call_that_did_not_run_changes_nothing():
+    """After a call that ended without having begun nobody is asked again."""
+    order = order_of(A, R)
+    order.end(0)
+    assert order.may_run(1)
+
+
 def test_a_need_that_turns_out_otherwise_counts():
     """A call whose paths lead elsewhere than they did excludes those that are there, and no longer the others."""
     order = order_of(A, R, named(writes=["a"]), named(writes=["c"]))
+    order.begin(0)
     order.end(0)
     order.put(1, named(reads=["c"]))
-    assert order.is_stale(2)
+    assert order.stale_before(2) == [2]
     order.put(2, A)
     assert order.may_run(2)
     assert waits_of(order, 3) == [("same", 1)]
@@ -93,7 +106,7 @@ def test_a_call_refused_meanwhile_holds_nobody():
     assert waits_of(order, 2) == []
 
 
-def run_overlapping(operations: list[Operation], root, draw) -> list[str]:
+def run_overlapping(operations: list[Operation], root, choose) -> list[str]:
     """Run a batch as the order allows, in an order that Hypothesis makes as bad as it can.
 
     A call's effect is at one moment between its begin and its end; what may run begins as early, or as late, as it likes.
@@ -108,10 +121,10 @@ def run_overlapping(operations: list[Operation], root, draw) -> list[str]:
         order.put(index, need(index))
     waiting, begun = set(range(len(operations))), []
     while waiting or begun:
-        stale = sorted(index for index in waiting if order.is_stale(index))
+        stale = sorted({again for index in waiting for again in order.stale_before(index)})
         ready = sorted(index for index in waiting if order.may_run(index))
         assert stale or ready or begun, "nothing runs, and nothing may"
-        index, what = draw(
+        index, what = choose(
             [(index, "again") for index in stale] + [(index, "begin") for index in ready]
             + [(index, "end") for index, _ in begun] + [(index, "act") for index, acted in begun if not acted]
         )  # fmt: skip
@@ -134,14 +147,25 @@ def run_overlapping(operations: list[Operation], root, draw) -> list[str]:
 
 
 @settings(max_examples=400)
-@given(batch=batches, data=st.data())
-def test_dispatch_P2_a_plan_equals_the_sequence(tmp_path_factory, batch, data):
+@given(batch=batches, style=styles, data=st.data())
+def test_dispatch_P2_a_plan_equals_the_sequence(tmp_path_factory, batch, style, data):
     """dispatch.P2: whatever overlaps, the state and the results are those of the sequence, links and moves included."""
     root = tmp_path_factory.getbasetemp() / "order" / "tree"
+    check_overlapping(batch, root, lambda choices: chosen(style, choices, data))
+
+
+@pytest.mark.parametrize("batch", KNOTS)
+@pytest.mark.parametrize("style", STYLES)
+def test_dispatch_P2_paths_that_move_meanwhile(tmp_path, batch, style):
+    """dispatch.P2: links that earlier calls make, move or hide in a directory lead the later ones as in the sequence."""
+    check_overlapping(batch, tmp_path / "tree", lambda choices: chosen(style, choices))
+
+
+def check_overlapping(batch, root, choose):
     build(root)
     expected = [operation.run(root) for operation in batch]
     expected_state = state(root)
     build(root)
-    results = run_overlapping(batch, root, lambda choices: data.draw(st.sampled_from(choices)))
+    results = run_overlapping(batch, root, choose)
     assert results == expected
     assert state(root) == expected_state

@@ -4,7 +4,7 @@ The workspace is the session's working directory and the operator's `files.roots
 about.
 """
 
-# ruff: noqa: D417, FBT001, FBT002, PTH111 - arguments are the model's, and `ctx` isn't one of them
+# ruff: noqa: D417, FBT001, FBT002 - arguments are the model's, and `ctx` isn't one of them
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SHARE = 0.8
 
 
 def _path(args: dict[str, Any]) -> list[str]:
-    """The file or directory that a call names, for the planner."""
-    return [os.path.expanduser(str(args.get("path") or "."))]
+    """The file or directory that a call names, for the planner (which knows what `~` may mean)."""
+    return [str(args.get("path") or ".")]
 
 
 def _patched(args: dict[str, Any]) -> list[str]:
@@ -41,7 +41,7 @@ def _patched(args: dict[str, Any]) -> list[str]:
             paths += [path for file in unified.parse(args["diff"]) for path in file.paths]
         except ToolError:
             paths.append(".")
-    return [os.path.expanduser(str(path)) for path in paths]
+    return [str(path) for path in paths]
 
 
 @tool(toolset="files", emoji="📖", read_only=True, idempotent=True, open_world=False, reads=_path)

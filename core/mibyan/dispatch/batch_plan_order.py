@@ -4,8 +4,9 @@ Calls are put in one after the other, in their order. Two that can't run togethe
 earlier. So whatever runs at the same time, the outcome is that of the sequence.
 
 Where a path leads can change while the batch runs: an earlier call may make, move or remove something on its way. The
-call then waits for that one as for any conflict, and is asked again what it touches once it has ended. Until then it is
-*unsure*, may touch anything, and the calls after it wait for the answer, unless neither they nor it write.
+call then waits for that one as for any conflict. Once that one has ended it is *stale*: it must be asked again what it
+touches before it runs, and before anything after it begins that it might exclude. While such an earlier call may bend
+the way to anywhere (it writes a link or a directory on it), the call is *in doubt*, and what comes after it waits.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from mibyan.dispatch.resources_index import Touches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from mibyan.dispatch.resources_needs import Need
 
-
-Why: TypeAlias = Literal["same", "barrier", "unsure"]
+Why: TypeAlias = Literal["same", "barrier", "doubt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Wait:
 
     #: The position of the earlier one, from 0.
     on: int
-    #: `same`: both touch `what`; `barrier`: one of the two, at position `of`, is one, and `what` says why; `unsure`: it
-    #: isn't known yet what the one at position `of` touches.
+    #: `same`: both touch `what`; `barrier`: one of the two, at position `of`, is one, and `what` says why; `doubt`: it
+    #: isn't known before what the one at position `of` touches.
     why: Why
     what: str = ""
     of: int = -1
@@ -42,13 +42,14 @@ class Order:
 
     def __init__(self) -> None:
         self._needs: dict[int, Need] = {}
-        #: By call, what it waits for and why.
-        self._waits: dict[int, dict[int, Why]] = {}
-        #: Those that wait for one.
+        #: By call, the earlier ones that it waits for.
+        self._waits: dict[int, set[int]] = {}
+        #: By call, the later ones that wait for it.
         self._behind: dict[int, set[int]] = {}
-        #: The earlier calls that may change what an unsure one touches.
-        self._unsure: dict[int, set[int]] = {}
-        #: Those whose answer has to be asked for again: none of these is left.
+        #: By call, the earlier ones after which it must be asked again.
+        self._asks_after: dict[int, set[int]] = {}
+        #: By call in doubt, the earlier ones that put it there.
+        self._doubts: dict[int, set[int]] = {}
         self._stale: set[int] = set()
         self._begun: set[int] = set()
         self._barriers: set[int] = set()
@@ -58,138 +59,126 @@ class Order:
 
     def waits(self, index: int) -> list[Wait]:
         """What a call waits for, in call order."""
-        return [self._told(index, on, self._waits[index][on]) for on in sorted(self._waits[index])]
+        waits = {on: self._told(on, index) for on in self._waits[index]}
+        for doubtful in self._before(self._doubts, index):
+            for cause in self._doubts[doubtful]:
+                waits.setdefault(cause, Wait(cause, "doubt", of=doubtful))
+        return [waits[on] for on in sorted(waits)]
 
     def may_run(self, index: int) -> bool:
-        """Whether a call that was put in waits for nothing, and it is known what it touches."""
-        return not self._waits[index] and index not in self._stale
+        """Whether a call waits for nothing."""
+        return not self._waits[index] and not self.stale_before(index) and not any(self._before(self._doubts, index))
 
-    def is_stale(self, index: int) -> bool:
-        """Whether a call must be asked again what it touches: all that it depended on has ended."""
-        return index in self._stale
-
-    def unsure_of(self, index: int) -> list[int]:
-        """The calls that may change what an unsure one touches."""
-        return sorted(self._unsure[index])
+    def stale_before(self, index: int) -> list[int]:
+        """The calls that must be asked again what they touch before one that waits for nothing else may run."""
+        if self._waits[index] or not self._stale:
+            return []
+        return sorted({*self._before(self._stale, index), *(self._stale & {index})})
 
     # Changes -----------------------------------------------------------------------------------------------------
 
     def put(self, index: int, need: Need) -> None:
         """Put a call in, after all earlier ones; or say what one that hasn't begun needs now."""
-        behind = self._forget(index) if index in self._needs else None
-        self._needs[index], self._waits[index] = need, {}
-        self._unsure[index], self._behind[index] = set(), set()
-        for earlier, why in self._met_by(index):
+        behind = self._forget(index) if index in self._needs else set()
+        self._needs[index], self._waits[index], self._behind[index] = need, set(), set()
+        met = set(self._met_by(index))
+        for earlier in met:
             if earlier < index:
-                self._wait(index, earlier, why)
-        self._enter(index, need)
-        if behind is not None:
-            self._behind[index] = behind
-            self._relate_later(index, set(behind))
+                self._relate(earlier, index)
+        if need.kind == "barrier":
+            self._barriers.add(index)
+        self._touches.add(index, need.resources)
+        for later in {each for each in met if each > index} | behind:
+            if later not in self._begun:
+                self._relate_again(index, later, meets=later in met)
 
     def begin(self, index: int) -> None:
         """The call runs from now on."""
         self._begun.add(index)
+
+    def outdate(self, index: int) -> None:
+        """The call said what it touches before something changed."""
+        self._stale.add(index)
 
     def end(self, index: int) -> None:
         """The call is over, whether or not it was put in: nobody waits for it any more."""
         if index not in self._needs:
             return
         for later in self._forget(index):
-            del self._waits[later][index]
-            unsure = self._unsure[later]
-            if index in unsure:
-                unsure.discard(index)
-                if not unsure:
-                    self._stale.add(later)
-        for known in (self._needs, self._waits, self._unsure, self._behind):
+            self._waits[later].discard(index)
+            self._settle(later, index, changed=index in self._begun)
+        for known in (self._needs, self._waits, self._behind):
             del known[index]
 
     # How it comes about ------------------------------------------------------------------------------------------
 
-    def _enter(self, index: int, need: Need) -> None:
-        if need.kind == "barrier":
-            self._barriers.add(index)
-        elif need.kind == "named":
-            self._touches.add(index, need.resources)
-
     def _forget(self, index: int) -> set[int]:
-        """Let go of what is known of a call, but not of who waits for it: those."""
+        """Let go of what is known of a call; those that waited for it."""
         self._barriers.discard(index)
         self._touches.discard(index, self._needs[index].resources)
         self._stale.discard(index)
+        self._asks_after.pop(index, None)
+        self._doubts.pop(index, None)
         for earlier in self._waits[index]:
             self._behind[earlier].discard(index)
         return self._behind[index]
 
-    def _met_by(self, index: int) -> Iterator[tuple[int, Why]]:
+    def _met_by(self, index: int) -> set[int]:
         """The other calls that one can't run together with."""
         need = self._needs[index]
         if need.kind == "barrier":
-            yield from ((each, "barrier") for each in self._needs if each != index)
-            return
-        yield from ((each, "barrier") for each in self._barriers)
+            return set(self._needs) - {index}
         if need.kind == "free":
-            return
-        excluded = self._touches.excluded_by(need.resources) - {index}
-        yield from ((each, "same") for each in excluded)
-        for each in self._unsure:
-            if each not in excluded and self._is_unsure(each) and self._may_meet(each, index):
-                yield each, "unsure"
+            return set(self._barriers)
+        return (self._barriers | self._touches.excluded_by(need.resources)) - {index}
 
-    def _may_meet(self, one: int, other: int) -> bool:
-        """Whether two calls would exclude one another if the paths of either led elsewhere."""
-        first, second = self._needs[one], self._needs[other]
-        return first.kind == second.kind == "named" and (first.writes or second.writes)
+    def _before(self, calls: Iterable[int], index: int) -> Iterator[int]:
+        """Those of the calls before one that would exclude it, or it them, if their paths led elsewhere."""
+        need = self._needs[index]
+        for each in calls:
+            if each < index and need.kind == "named" and (need.writes or self._needs[each].writes):
+                yield each
 
-    def _is_unsure(self, index: int) -> bool:
-        return bool(self._unsure[index]) or index in self._stale
-
-    def _wait(self, later: int, earlier: int, why: Why) -> None:
+    def _relate(self, earlier: int, later: int) -> None:
         """Let `later` wait for `earlier`, and see whether that one may change what it touches."""
-        self._waits[later][earlier] = why
+        self._waits[later].add(earlier)
         self._behind[earlier].add(later)
-        if why == "unsure" or self._needs[later].kind != "named":
-            return
-        if why == "barrier" or self._needs[earlier].resources.moves(self._needs[later].resources):
-            self._unsure[later].add(earlier)
-
-    def _relate_later(self, index: int, behind: set[int]) -> None:
-        """The need of a call has changed: see what that means for those after it that haven't begun.
-
-        Args:
-            index: The call.
-            behind: Those that waited for it.
-        """
-        later = [each for each in self._needs if each > index and each not in self._begun]
-        met = dict(self._met_by(index))
-        if self._is_unsure(index):
-            met.update((each, "unsure") for each in later if each not in met and self._may_meet(index, each))
-        for one in [each for each in later if each in met or each in behind]:
-            if self._relate_again(index, one, met.get(one)):
-                for each in later:
-                    if each > one and one not in self._waits[each] and self._may_meet(one, each):
-                        self._wait(each, one, "unsure")
-
-    def _relate_again(self, earlier: int, later: int, why: Why | None) -> bool:
-        """Say anew why `later` waits for `earlier`, if it does; whether it has become unsure by that."""
-        was_unsure = self._is_unsure(later)
-        if why == "same" and self._waits[later].get(earlier) == why and earlier in self._unsure[later]:
-            return False
-        self._waits[later].pop(earlier, None)
-        self._behind[earlier].discard(later)
-        self._unsure[later].discard(earlier)
-        if why is not None and (why != "unsure" or self._is_unsure(earlier)):
-            self._wait(later, earlier, why)
-        if was_unsure and not self._unsure[later]:
-            self._stale.add(later)  # Those that wait for its answer still do.
-        return not was_unsure and self._is_unsure(later)
-
-    def _told(self, later: int, earlier: int, why: Why) -> Wait:
         first, second = self._needs[earlier], self._needs[later]
-        if why == "barrier":
-            is_first = first.kind == "barrier"
-            return Wait(earlier, why, (first if is_first else second).why, earlier if is_first else later)
-        if why == "same":
-            return Wait(earlier, why, first.resources.excludes(second.resources) or "")
-        return Wait(earlier, why, of=earlier)
+        if second.kind != "named":
+            return
+        if first.kind == "barrier" or first.resources.replaces(second.resources):
+            self._asks_after.setdefault(later, set()).add(earlier)
+        if first.kind == "named" and first.resources.bends(second.resources):
+            self._doubts.setdefault(later, set()).add(earlier)
+
+    def _relate_again(self, earlier: int, later: int, *, meets: bool) -> None:
+        """`earlier` has changed: let `later` wait for it, or no longer."""
+        self._waits[later].discard(earlier)
+        for table in (self._asks_after, self._doubts):
+            _take(table, later, earlier)
+        if meets:
+            self._relate(earlier, later)
+
+    def _settle(self, later: int, earlier: int, *, changed: bool) -> None:
+        """`earlier` has ended: what it was to `later`, it is no longer."""
+        if _take(self._asks_after, later, earlier) and changed and later not in self._begun:
+            self._stale.add(later)
+        _take(self._doubts, later, earlier)
+
+    def _told(self, earlier: int, later: int) -> Wait:
+        first, second = self._needs[earlier], self._needs[later]
+        for need, index in ((first, earlier), (second, later)):
+            if need.kind == "barrier":
+                return Wait(earlier, "barrier", need.why, index)
+        return Wait(earlier, "same", first.resources.excludes(second.resources) or "")
+
+
+def _take(table: dict[int, set[int]], of: int, index: int) -> bool:
+    """Take `index` out of the set of `of`; whether it was there. An empty set goes."""
+    found = table.get(of)
+    if found is None or index not in found:
+        return False
+    found.discard(index)
+    if not found:
+        del table[of]
+    return True

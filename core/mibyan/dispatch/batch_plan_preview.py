@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mibyan.dispatch.arguments import copy_arguments
 from mibyan.dispatch.batch_plan import BatchPlan, PlannedCall
-from mibyan.dispatch.batch_plan_order import Order, Wait
+from mibyan.dispatch.batch_plan_order import Order
 from mibyan.dispatch.pipeline import Refused, _read_approval
 from mibyan.dispatch.resources_needs import FREE, NAMING_SECONDS, Need, declared, named
 from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, Outcome, Step, Steps
@@ -114,17 +114,7 @@ def _planned(index: int, call: Call, seen: _Seen, order: Order) -> PlannedCall:
         return PlannedCall(index, call.id, call.name, None, one_line(seen.refused, 300))
     effects = call.entry is not None and not call.entry.read_only
     return PlannedCall(index, call.id, call.name, need.kind, need.why, effects, need.resources.reads,
-                       need.resources.writes, tuple(_waits(order, index)), seen.asks)  # fmt: skip
-
-
-def _waits(order: Order, index: int) -> list[Wait]:
-    """What a call waits for; for an unsure one, what makes it so."""
-    waits = {wait.on: wait for wait in order.waits(index) if wait.why != "unsure"}
-    for wait in order.waits(index):
-        if wait.why == "unsure":
-            for cause in order.unsure_of(wait.on):
-                waits.setdefault(cause, Wait(cause, "unsure", of=wait.on))
-    return [waits[on] for on in sorted(waits)]
+                       need.resources.writes, tuple(order.waits(index)), seen.asks)  # fmt: skip
 
 
 def _cwd(call: Call) -> str:

@@ -89,7 +89,7 @@ class _Watch:
             self._end_running()
             while (section := self._batch.next()) is not None:
                 self._start(section)
-            if not self._collect():
+            if not self._collect() and not self._batch.is_over:
                 self._bell.acquire(timeout=self._patience())
 
     def _start(self, section: Section) -> None:

@@ -84,7 +84,7 @@ class _Waiter:
             self._end_running()
             while (section := self._batch.next()) is not None:
                 self._start(section)
-            if not self._collect():
+            if not self._collect() and not self._batch.is_over:
                 await _until(self._bell, max(0.0, min(self._batch.patience(), until - time.monotonic())))
 
     def _start(self, section: Section) -> None:

@@ -57,6 +57,8 @@ class Batch:
         self._unsettled = {member.index for member in members if member.may_ask}
         #: Those that take one of the workers.
         self._busy: set[int] = set()
+        #: The positions of those whose handlers had effects and have ended, one after the other.
+        self._ended: list[int] = []
         self._order = Order()
         #: What was put into the order: the first of the members, as far as it is known what each needs.
         self._put: list[Need | None] = []
@@ -71,8 +73,9 @@ class Batch:
 
     def next(self) -> Section | None:
         """The next section that may run now, taken as running; `None`: wait for one that runs."""
-        if self.ending is None and time.monotonic() >= self.deadline():
-            self.ending = DeadlinePassed("the batch")
+        if self.ending is None:
+            over = time.monotonic() >= self.deadline()
+            self.ending = DeadlinePassed("the batch") if over else self.members[0].call.ending()
         section = self._next() if self.ending is None else self._next_ending(self.ending)
         if section is not None:
             self._take(section)
@@ -114,6 +117,8 @@ class Batch:
             member.result = result
             self._left -= 1
         self._unsettled.discard(member.index)
+        if member.acts:
+            self._ended.append(member.index)
         self._order.end(member.index)
         self._extend()
 
@@ -149,9 +154,11 @@ class Batch:
             member = self.members[index]
             if index >= len(self._put):
                 return
-            if self._order.is_stale(index):
-                yield Section(member, AGAIN)
-            elif self._order.may_run(index) and (member.reads_only or not self._unsettled):
+            if self._unsettled and not member.reads_only:
+                continue
+            stale = [self.members[each] for each in self._order.stale_before(index)]
+            yield from (Section(each, AGAIN) for each in stale if each.stands_at("handler"))
+            if not stale and self._order.may_run(index):
                 yield Section(member, GO)
 
     def _next_ending(self, why: BaseException) -> Section | None:
@@ -162,7 +169,7 @@ class Batch:
 
     def _take(self, section: Section) -> None:
         member = section.member
-        member.running = True
+        member.running, member.seen = True, len(self._ended)
         if self._fresh and self._fresh[0] is member:
             self._fresh.popleft()
         if section.ending is None and member.place == "approval":
@@ -175,6 +182,7 @@ class Batch:
             self._at_handler.remove(member.index)
             if section.outcome is GO:
                 self._order.begin(member.index)
+                member.acts = not member.reads_only
 
     def _release(self, member: Member) -> None:
         member.running = False
@@ -188,7 +196,7 @@ class Batch:
             member = self.members[len(self._put)]
             need = member.need if member.result is None else None
             if need is not None:
-                self._order.put(member.index, need)
+                self._enter(member, need)
             elif member.result is None:
                 return
             self._put.append(need)
@@ -198,9 +206,14 @@ class Batch:
         index, need = member.index, member.need
         if need is None or index >= len(self._put):
             return
-        if self._order.is_stale(index) or need != self._put[index]:
-            self._order.put(index, need)
+        if need is not self._put[index]:
+            self._enter(member, need)
             self._put[index] = need
+
+    def _enter(self, member: Member, need: Need) -> None:
+        self._order.put(member.index, need)
+        if need.kind == "named" and any(index < member.index for index in self._ended[member.seen :]):
+            self._order.outdate(member.index)
 
 
 def _silence() -> None:

@@ -31,7 +31,11 @@ class Member:
     place: Place | None = None
     #: Moment of `time.monotonic()` at which it came there.
     since: float = 0.0
+    #: How many calls with effects had ended when it went on last: what it says of itself may be as old as that.
+    seen: int = 0
     running: bool = False
+    #: Whether its handler was begun and may have had effects.
+    acts: bool = False
     result: ToolResult | None = None
 
     @property

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Resources:
     """The resources of one call as they are now: readers share one, a writer excludes everybody else.
 
-    A path counts where it leads, and so does each symbolic link on the way to it. What isn't a path is one in the
-    working directory: two calls mean the same by the same text.
+    A path counts where it leads, and so does what makes it lead there. What isn't a path is one in the working directory:
+    two calls mean the same by the same text.
     """
 
     #: Absolute paths, for people.
@@ -31,14 +31,24 @@ class Resources:
     #: The directories above them.
     above: frozenset[str] = frozenset()
     above_written: frozenset[str] = frozenset()
+    #: What of it makes paths lead where they do: symbolic links, and directories that are left again.
+    pivots: frozenset[str] = frozenset()
 
     def excludes(self, other: Resources) -> str | None:
         """Something that one of the two writes and the other touches; `None`: they may run together."""
         return _clash(self, other) or _clash(other, self)
 
-    def moves(self, other: Resources) -> bool:
-        """Whether the paths of `other` may lead elsewhere once this call has ended: it writes something on their way."""
-        return not (self.written.isdisjoint(other.touched) and self.written.isdisjoint(other.above))
+    def replaces(self, other: Resources) -> bool:
+        """Whether something on the ways of `other` may be another thing once this call has ended."""
+        return self.bends(other) or not self.written.isdisjoint(other.touched)
+
+    def bends(self, other: Resources) -> bool:
+        """Whether the ways of `other` may lead anywhere while this call hasn't ended.
+
+        It writes a link or a directory on a way. Where it writes just the end of one, there will be a thing that is
+        written, not a link to something else: a tool that makes links names what they lead to.
+        """
+        return not (self.written.isdisjoint(other.above) and self.written.isdisjoint(other.pivots))
 
 
 def resolve(reads: Iterable[str], writes: Iterable[str], cwd: str) -> Resources:
@@ -55,10 +65,12 @@ def resolve(reads: Iterable[str], writes: Iterable[str], cwd: str) -> Resources:
     read = [place for name in reads for place in places(name, cwd)]
     wrote = [place for name in writes for place in places(name, cwd)]
     ways = {key(path) for place in (*read, *wrote) for path in place.way}
+    pivots = ways | {key(link) for place in (*read, *wrote) for link in place.last_links}
     written = _keys(wrote)
     touched = written | _keys(read) | ways
     return Resources(
-        _ends(read), _ends(wrote), frozenset(touched), frozenset(written), _above(touched), _above(written)
+        _ends(read), _ends(wrote), frozenset(touched), frozenset(written), _above(touched), _above(written),
+        frozenset(pivots),
     )  # fmt: skip
 
 
