@@ -359,7 +359,7 @@ def test_typed_tools_know_their_call(rt):
     """A typed tool gets its context, arguments as Python types, and the deadline of the batch."""
 
     @tool(toolset="t", read_only=True)
-    def add_one(ctx: ToolContext, n: int) -> list[Any]:
+    def add_one(ctx: ToolContext, n: int) -> list[Any]:  # noqa: D417 - `ctx` isn't the model's
         """Add one.
 
         Args:
