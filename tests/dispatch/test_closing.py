@@ -204,3 +204,20 @@ def test_two_runtimes_share_nothing(tmp_path):
     assert (json.loads(one.call("x"))["error_type"], two.call("x")) == ("cancelled", "two")
     two.close()
     assert isinstance(two, Runtime)
+
+
+def test_a_coroutine_that_never_began_is_closed(rt, monkeypatch):
+    """A coroutine that a sync handler gave, and whose call was given up before a loop took it, is closed quietly."""
+
+    async def never():
+        pytest.fail("it ran")
+
+    made = never()
+    rt.registry.register("x", "t", {"description": ""}, lambda args: made)
+    monkeypatch.setattr(rt._parts.dispatcher.performer, "_loops", _no_loops)
+    assert rt.execute(ToolCall("x")).status == "error"
+    assert made.cr_frame is None
+
+
+def _no_loops():
+    raise RuntimeError("no loop can be had")

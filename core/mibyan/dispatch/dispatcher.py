@@ -247,7 +247,7 @@ class Dispatcher:
         Raises:
             RuntimeError: The runtime is closed.
         """
-        return self.performer.wait_for(lambda: awaited(awaitable))
+        return self.performer.wait_for_value(awaitable)
 
     def start_async(self, awaitable: Any) -> None:
         """Start an awaitable on the runtime's loop without waiting for it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import GeneratorType
+from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.steps import ENDINGS, RUNNING, NonsenseError, Outcome, Step, StepFailed
@@ -56,6 +56,14 @@ def failed(step: Step, error: BaseException) -> Outcome:
     return Outcome(error=StepFailed(told if isinstance(told, str) else step.label), told=told)
 
 
+def _discard(awaitable: Any) -> None:
+    if type(awaitable) is CoroutineType:
+        from inspect import CORO_CREATED, getcoroutinestate
+
+        if getcoroutinestate(awaitable) == CORO_CREATED:
+            awaitable.close()
+
+
 class Performer:
     """Runs steps on the thread that asks; what must be awaited goes to the runtime's loop."""
 
@@ -81,8 +89,7 @@ class Performer:
         else:
             value = step.function(*step.args, **step.kwargs)
             if is_awaitable(value):
-                awaitable = value
-                value = self.wait_for(lambda: awaited(awaitable))
+                value = self.wait_for_value(value)
         return value if step.finish is None else step.finish(value)
 
     def _ask(self, step: Step) -> Any:
@@ -95,6 +102,18 @@ class Performer:
             return self._run(step)
         finally:
             call.release(step)
+
+    def wait_for_value(self, awaitable: Any) -> Any:
+        """Wait for an awaitable that is there already; a coroutine that never began is closed, or Python complains.
+
+        Raises:
+            RuntimeError: The runtime is closed.
+        """
+        try:
+            return self.wait_for(lambda: awaited(awaitable))
+        except BaseException:
+            _discard(awaitable)
+            raise
 
     def wait_for(self, make: Callable[[], Any]) -> Any:
         """Wait for what `make` gives, awaited on the runtime's loop; cancelled when nobody waits for the step any more.
