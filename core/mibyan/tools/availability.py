@@ -168,7 +168,7 @@ class Availability:
             return flight.verdict if flight.done.wait(PATIENCE) else _HANGS
         token = _PROBING.set((*_PROBING.get(), mine))
         try:
-            mine.verdict = self._settle(entry, check, key, self._probe(entry, check), forgotten)
+            mine.verdict = self._settle(entry, check, key, *self._probe(entry, check), forgotten)
         finally:
             _PROBING.reset(token)
             with self._lock:
@@ -177,37 +177,42 @@ class Availability:
             mine.done.set()
         return mine.verdict
 
-    def _settle(self, entry: ToolEntry, check: CheckFn, key: Identity, verdict: Verdict, forgotten: int) -> Verdict:
+    def _settle(
+        self, entry: ToolEntry, check: CheckFn, key: Identity, verdict: Verdict, raised: bool, forgotten: int,  # noqa: FBT001 - as `_probe` gives it
+    ) -> Verdict:  # fmt: skip
         """Keep a fresh verdict, and forgive a failure within the grace of a pass."""
         grace = self.grace if entry.check_grace is None else entry.check_grace
         now = self._clock()
         with self._lock:
-            if self._forgotten != forgotten:
-                return verdict
             kept = self._recall(key, check)
             passed = now if verdict.available else kept.passed if kept else None
             forgiven = not verdict.available and passed is not None and now - passed < grace
-            if not forgiven:  # What is forgiven isn't kept: the next pass probes again.
+            # What is forgiven isn't kept: the next pass probes again.
+            if not forgiven and self._forgotten == forgotten:
                 self._remember(key, check, _Kept(verdict, now, passed))
         if forgiven:
             self._warn(entry, f"Check of tool {entry.name!r} failed within its grace of {grace:g} s "
                               f"({verdict.reason}); the tool stays.", once="grace")  # fmt: skip
             return AVAILABLE
+        if raised:
+            self._warn(entry, f"Tool {entry.name!r} is unavailable: {verdict.reason}.")
         if verdict.available:
             self._told.pop((entry.name, "grace"), None)
         return verdict
 
-    def _probe(self, entry: ToolEntry, check: CheckFn) -> Verdict:
-        """Ask the check. All that it gives or raises is read in its owner's name: that runs its code too."""
+    def _probe(self, entry: ToolEntry, check: CheckFn) -> tuple[Verdict, bool]:
+        """Ask the check; its verdict, and whether it raised.
+
+        All that it gives or raises is read in its owner's name: that runs its code too.
+        """
         with self._acting_as(entry.owner):
             try:
-                return self._read(check())
+                return self._read(check()), False
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
                 reason = f"its check raised {bounded(self._clean(describe_exception(error)), 500)}"
-        self._warn(entry, f"Tool {entry.name!r} is unavailable: {reason}.")
-        return Verdict(available=False, reason=reason)
+        return Verdict(available=False, reason=reason), True
 
     def _read(self, answer: Any) -> Verdict:
         if hasattr(type(answer), "__await__"):
