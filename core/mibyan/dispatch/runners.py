@@ -38,11 +38,18 @@ class Runners:
         if thread == "pool":
             self._pool.submit(job)
             return
-        with self._lock:
-            pool = self._dedicated.get(thread)
-            if pool is None:
-                pool = self._dedicated[thread] = ThreadPool(f"mibyan-{thread}", most=1)
-        pool.submit(job)
+        while True:
+            with self._lock:
+                pool = self._dedicated.get(thread)
+                if pool is None:
+                    pool = self._dedicated[thread] = ThreadPool(f"mibyan-{thread}", most=1)
+            try:
+                pool.submit(job)
+                return
+            except RuntimeError:
+                # Its thread is stuck, and was replaced just now by whoever gave that up.
+                if self._closed or self._dedicated.get(thread) is pool:
+                    raise
 
     def is_on(self, thread: str) -> bool:
         """Whether this code runs on the thread of that name already."""

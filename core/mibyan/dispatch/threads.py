@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -158,4 +159,5 @@ class ThreadPool:
         until = time.monotonic() + wait
         for worker in idle + [worker for worker in workers if worker not in idle]:
             if worker.thread is not threading.current_thread():
-                worker.thread.join(max(0.0, until - time.monotonic()))
+                with suppress(RuntimeError):  # It is only being started, by somebody else.
+                    worker.thread.join(max(0.0, until - time.monotonic()))
