@@ -23,6 +23,17 @@ settings.load_profile("house")
 GRACE = 2.0
 
 
+#: What would make a table or a help text look otherwise than the tests expect.
+_TERMINAL = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+
+
+@pytest.fixture(autouse=True)
+def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests see no wish about colours and sizes that belongs to whoever runs them."""
+    for name in _TERMINAL:
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A fresh HOME with an absent `.mibyan` in it as MIBYAN_HOME, and no other MIBYAN_* variable."""

@@ -102,6 +102,18 @@ def test_without_a_command_the_help_is_shown(run: Callable, home, words: list[st
     assert "Commands:" in done.err
 
 
+def test_h_works_whoever_asked_for_the_help_first(run: Callable, home) -> None:
+    """`-h` is understood though a context of somebody else's (the reference's generator) saw the command before."""
+    import click
+
+    from mibyan.cli.root import root
+
+    for name in COMMANDS:
+        command = root.get_command(click.Context(root), name)
+        command.get_help(click.Context(command, parent=click.Context(root, info_name="mibyan"), info_name=name))
+        assert run(name, "-h").out.startswith(f"Usage: mibyan {name}")
+
+
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_help(run: Callable, home, name: str) -> None:
     """`--help` and `-h` print the help to standard output; commands point to the options of mibyan itself."""

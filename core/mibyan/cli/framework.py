@@ -31,6 +31,11 @@ def _show_help(context: click.Context, _parameter: click.Parameter, value: bool)
 class _Helpful(click.Command):
     """A command whose help goes where its data goes."""
 
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """`-h` and `--help`, whatever context asks first: click keeps the option with the command."""
+        del ctx
+        return ["-h", "--help"]
+
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """`--help`."""
         option = super().get_help_option(ctx)

@@ -23,7 +23,7 @@ COMMANDS: Final = {
     cls=Group,
     lazy=COMMANDS,
     is_root=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"max_content_width": 100},
 )
 @click.option("--version", is_flag=True, expose_value=False, help="Print the version and exit.")
 def root() -> None:
