@@ -6,6 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import jsonschema_rs
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mibyan.errors import ManifestError
+from mibyan.filecache import stamp
 from mibyan.plugins.manifest import FrozenTool, Manifest, manifest_json_schema, parse_manifest
 from mibyan.plugins.manifest_check import InvalidManifestError
 from mibyan.plugins.manifest_model import ManifestModel, ToolFlags, json_schema, keys_of
@@ -316,7 +318,7 @@ from pathlib import Path
 from mibyan.plugins.sources.cache import ContentCache
 from mibyan.plugins.sources.manifests import read_manifest
 home = Path(sys.argv[1])
-cache = ContentCache(home / "cache" / "discovery.json")
+cache = ContentCache(home / "cache" / "discovery.bin")
 manifest, problem = read_manifest(home / "plugin.yaml", cache)
 cache.save()
 assert manifest is not None and manifest.id == "weather" and manifest.frozen, problem
@@ -384,36 +386,43 @@ def test_a_manifest_of_a_stranger_is_known_by_its_bytes(tmp_path: Path) -> None:
     assert read_manifest(path, cache, by_bytes=True)[0] == Manifest(id="two")
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"[]", b"null", b'{"shape": 1}', b'{"entries": {}}', b"\xff", b"[" * 100_000],
-)
-def test_a_broken_cache_is_an_empty_cache(tmp_path: Path, content: bytes) -> None:
-    """A cache is never an error: what can't be read is computed again."""
-    path = tmp_path / "cache" / "discovery.json"
-    path.parent.mkdir()
-    path.write_bytes(content)
-    (tmp_path / "plugin.yaml").write_text("id: weather\n")
-    cache = ContentCache(path)
-    assert read_manifest(tmp_path / "plugin.yaml", cache)[0] == Manifest(id="weather")
+def kept_manifest(home: Path) -> tuple[Path, ContentCache]:
+    """A manifest that the cache in `home` has."""
+    path, cache = home / "plugin.yaml", ContentCache.of_home(home)
+    path.write_text("id: weather\n")
+    while stamp(path) is None:  # it has only just been written
+        time.sleep(0.001)
+    assert read_manifest(path, cache)[0] == Manifest(id="weather")
     cache.save()
-    assert json.loads(path.read_bytes())["entries"]
+    return path, cache
+
+
+def test_a_broken_cache_is_an_empty_cache(tmp_path: Path) -> None:
+    """A cache is never an error: what can't be read is computed again, and written again."""
+    path, _ = kept_manifest(tmp_path)
+    kept = tmp_path / "cache" / "discovery.bin"
+    whole = kept.read_bytes()
+    for content in (b"", b"{}", whole[:-1], whole[:20], whole[:-3] + b"\0\0\0", b"mibyan 0.0.0 x\n" + whole):
+        kept.write_bytes(content)
+        cache = ContentCache.of_home(tmp_path)
+        assert read_manifest(path, cache)[0] == Manifest(id="weather")
+        cache.save()
+        assert f"manifest:{path}" in ContentCache.of_home(tmp_path)._kept._loaded()
 
 
 @pytest.mark.parametrize("value", [3, [], {}, {"data": 3, "warnings": []}, {"data": {"tools": 3}, "warnings": []}])
-def test_a_forged_cache_entry_is_computed_again(tmp_path: Path, value: Any) -> None:
+def test_a_wrong_cache_entry_is_computed_again(tmp_path: Path, value: Any) -> None:
     """A cache that somebody edited doesn't break the reading of a manifest."""
-    path, cache = tmp_path / "plugin.yaml", ContentCache()
-    path.write_text("id: weather\n")
-    read_manifest(path, cache)
-    cache._loaded()[f"manifest:{path}"][2] = value
+    path, cache = kept_manifest(tmp_path)
+    key = f"manifest:{path}"
+    cache._kept._loaded()[key] = (cache._kept._loaded()[key][0], value)
     assert read_manifest(path, cache)[0] == Manifest(id="weather")
 
 
 def test_a_cache_without_a_home_is_not_written(tmp_path: Path) -> None:
     """Looking for plugins doesn't create a home that isn't there."""
     (tmp_path / "plugin.yaml").write_text("id: weather\n")
-    cache = ContentCache(tmp_path / "home" / "cache" / "discovery.json")
+    cache = ContentCache(tmp_path / "home" / "cache" / "discovery.bin")
     read_manifest(tmp_path / "plugin.yaml", cache)
     cache.save()
     assert not (tmp_path / "home").exists()
@@ -423,6 +432,6 @@ def test_a_cache_that_cant_be_written_is_kept_in_memory(tmp_path: Path) -> None:
     """A read-only home is no error for those who only look."""
     (tmp_path / "cache").write_text("a file where the folder should be")
     (tmp_path / "plugin.yaml").write_text("id: weather\n")
-    cache = ContentCache(tmp_path / "cache" / "discovery.json")
+    cache = ContentCache(tmp_path / "cache" / "discovery.bin")
     assert read_manifest(tmp_path / "plugin.yaml", cache)[0] == Manifest(id="weather")
     cache.save()

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mibyan import filecache
 from mibyan.plugins.candidate import Discovery
 from mibyan.plugins.sources import toolscan
 from mibyan.plugins.sources.cache import ContentCache
@@ -258,10 +259,11 @@ def test_a_root_that_isnt_a_directory_has_no_tools(tmp_path: Path, kind: str) ->
 
 def test_verdicts_are_kept_while_a_file_doesnt_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """plugins.F6: verdicts are kept by (path, mtime_ns, size), also on disk."""
+    monkeypatch.setattr(filecache, "_TICK", 0)  # the test's files have only just been written
     read: list[bytes] = []
     real = toolscan.verdict
     monkeypatch.setattr(toolscan, "verdict", lambda source: read.append(source) or real(source))
-    root, kept = tmp_path / "tools", tmp_path / "cache" / "discovery.json"
+    root, kept = tmp_path / "tools", tmp_path / "cache" / "discovery.bin"
     write(root, a=REGISTERS, bad="registry.register(", near="x = registry.register(1)")
     first = ContentCache(kept)
     once = find_tools(root, first)

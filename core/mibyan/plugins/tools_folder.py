@@ -42,9 +42,7 @@ def tool_candidates(
         raise PluginError(
             f"{folder} isn't a directory with tools", origin=str(folder), hint="Name an existing directory."
         )
-    found = find_tools(
-        folder, ContentCache(services.home / "cache" / "discovery.json"), prefix=_prefix(folder, services)
-    )
+    found = find_tools(folder, ContentCache.of_home(services.home), prefix=_prefix(folder, services))
     tell_notes(found.notes, services.log)
     selection = Selection.of(services.config.settings.plugins, services.also, services.no)
     taken = {slot.id: slot.candidate.origin for slot in slots}

@@ -59,7 +59,7 @@ def discover(
     selection = Selection.of(settings, also, no)
     if safe_mode:
         return _put_together([find_builtin()], selection, unable)
-    cache = cache or ContentCache(home / "cache" / "discovery.json")
+    cache = cache or ContentCache.of_home(home)
     found = [
         find_builtin(),
         find_installed(cache, path=path, inside=_borders(project)),
