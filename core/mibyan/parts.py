@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from mibyan.dispatch.handlers import HandlerSteps
 from mibyan.dispatch.limits import keep_in
 from mibyan.dispatch.pipeline import Pipeline
 from mibyan.dispatch.plans import Plans
-from mibyan.dispatch.redaction import Redactor
+from mibyan.dispatch.redaction import Redactor, may_hold_credentials, variables_named
 from mibyan.dispatch.sessions import Sessions
 from mibyan.dispatch.steps import enclosing
 from mibyan.errors import MibyanError
@@ -66,7 +67,7 @@ class Parts:
         #: Code that can't be attributed: it may take free names, and remove what it took that way.
         self.nobody = Owner("unattributed", "unattributed")
         settings = self.config.settings
-        self._redactor = Redactor(self._secret_names)
+        self._redactor = Redactor(self._secret_names, lambda: self._credentials[1])
         self._secrets_kept: tuple[RegistrySnapshot, frozenset[str]] | None = None
         self.store = RegistryStore(last_wins=settings.namespace.collisions == "last_wins", log=self.log)
         self.hooks = HookTable(self.log)
@@ -274,13 +275,25 @@ class Parts:
             self._plugin_configs[plugin_id] = self.plugins.config_of(plugin_id)
         return self._plugin_configs[plugin_id]
 
+    @cached_property
+    def _credentials(self) -> tuple[frozenset[str], frozenset[str]]:
+        """What the configuration says is secret: names of variables, and texts in the configuration itself."""
+        data = self.config.settings.to_data()
+        names = frozenset(variables_named(data))
+        if not may_hold_credentials(data):
+            return names, frozenset()
+        from mibyan.dispatch.credentials import configured
+
+        found = configured(data)
+        return names | found.names, found.values
+
     def _secret_names(self) -> frozenset[str]:
         """The variables whose values are secret: those that tools need, and those that the configuration names."""
         snapshot = self.store.snapshot
         kept = self._secrets_kept
         if kept is None or kept[0] is not snapshot:
             names = {env for entry in snapshot.entries.values() for env in (*entry.requires_env, *entry.requires.env)}
-            kept = self._secrets_kept = (snapshot, frozenset(names | _configured_secrets(self.config)))
+            kept = self._secrets_kept = (snapshot, self._credentials[0] | names)
         return kept[1]
 
     # The end -----------------------------------------------------------------------------------------------------
@@ -350,18 +363,3 @@ def _read_config(home: Path, project: Path | None, config: Mapping[str, Any] | L
 
 def _is_set(name: str) -> bool:
     return os.environ.get(name, "").strip().lower() not in {"", "0", "false", "no", "off"}
-
-
-def _configured_secrets(config: LoadedConfig) -> set[str]:
-    """The variables that configuration keys ending in `_env` name."""
-    found: set[str] = set()
-
-    def visit(value: Any) -> None:
-        if isinstance(value, dict):
-            for key, item in value.items():
-                if isinstance(key, str) and key.endswith("_env") and isinstance(item, str):
-                    found.add(item)
-                visit(item)
-
-    visit(config.settings.to_data())
-    return found

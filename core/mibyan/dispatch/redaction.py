@@ -26,31 +26,60 @@ _SHAPES: Final = re.compile(
 _HINT: Final = re.compile(r"sk-|gh[pousr]_|github_pat_|AKIA|xox[abp]-|eyJ|-----BEGIN ")
 
 
+def spellings(secret: str) -> set[str]:
+    """How a secret may stand in a text: as it is, within JSON, in a URL, and in base64, also amid other data there."""
+    import base64
+    from urllib.parse import quote
+
+    quoted = quote(secret, safe="", errors="replace")
+    found = {
+        secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1],
+        quoted, quote(secret, errors="replace"), quoted.replace("%20", "+"),
+        re.sub("%..", lambda code: code[0].lower(), quoted),
+    }  # fmt: skip
+    data = secret.encode("utf-8", "replace")
+    for before in range(3):
+        # Without the characters that depend on what stands before and behind it.
+        whole = base64.b64encode(bytes(before) + data).decode().rstrip("=")
+        core = whole[(0, 2, 3)[before] : len(whole) - bool((before + len(data)) % 3)]
+        found |= {core, core.replace("+", "-").replace("/", "_")}
+    return found
+
+
 class Redactor:
     """Replaces secrets by a mark.
 
     Args:
         names: Gives the names of the variables whose values are secret.
-        values: Secrets that were configured as such.
+        values: Gives further secrets; the same ones each time.
     """
 
-    def __init__(self, names: Callable[[], Iterable[str]] = tuple, values: Iterable[str] = ()) -> None:
+    def __init__(self, names: Callable[[], Iterable[str]] = tuple, values: Callable[[], Iterable[str]] = tuple) -> None:
         self._names = names
-        self._values = tuple(value for value in values if len(value) >= SHORTEST)
+        self._values = values
+        #: The values of the variables when they were last looked at, and what is searched for because of them.
+        self._kept: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     @property
     def names(self) -> frozenset[str]:
         """The names of the variables whose values are secret."""
         return frozenset(self._names())
 
-    def secrets(self, more_names: Iterable[str] = ()) -> list[str]:
-        """The secret values at this moment, the longest first."""
-        names = {*self._names(), *more_names}
-        found = {value for name in names if len(value := os.environ.get(name, "")) >= SHORTEST}
-        found.update(self._values)
-        # In JSON text a secret with quotes or line breaks is spelled otherwise.
-        found.update(json.dumps(value, ensure_ascii=False)[1:-1] for value in tuple(found))
-        return sorted(found, key=lambda value: (-len(value), value))
+    def secrets(self, more_names: Iterable[str] = ()) -> tuple[str, ...]:
+        """The secrets at this moment in all their spellings, the longest first."""
+        names = self._names()
+        values = tuple(
+            value
+            for several in (names, [name for name in more_names if name not in names])
+            for name in several
+            if len(value := os.environ.get(name, "")) >= SHORTEST
+        )
+        kept = self._kept
+        if kept is None or kept[0] != values:
+            known = {*values, *(value for value in self._values() if len(value) >= SHORTEST)}
+            found = {spelling for value in known for spelling in spellings(value)}
+            kept = self._kept = (values, tuple(sorted(found, key=lambda value: (-len(value), value))))
+        return kept[1]
 
     def redact(self, text: str, more_names: Iterable[str] = ()) -> str:
         """`text` without secrets.
@@ -74,3 +103,25 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self.redact_data(item, names) for item in value]
         return value
+
+
+def variables_named(settings: Any) -> set[str]:
+    """The variables that keys ending in `_env` name, at any depth."""
+    if isinstance(settings, list):
+        return set().union(*map(variables_named, settings))
+    found: set[str] = set()
+    for key, value in settings.items() if isinstance(settings, dict) else ():
+        if key.endswith("_env") and isinstance(value, str):
+            found.add(value)
+        found |= variables_named(value)
+    return found
+
+
+def may_hold_credentials(settings: Any, key: str = "") -> bool:
+    """Whether it is worth the time to look for credentials that stand in the settings themselves."""
+    if isinstance(settings, dict):
+        private = key in {"env", "headers", "config"} and bool(settings)
+        return private or any(may_hold_credentials(value, name) for name, value in settings.items())
+    if isinstance(settings, list):
+        return any(may_hold_credentials(value, key) for value in settings)
+    return isinstance(settings, str) and ("://" in settings or key in {"args", "command"})
