@@ -100,6 +100,13 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def bench(session: nox.Session) -> None:
+    """The figures that the project promises, each beside its floor; groups and options go after `--`."""
+    install(session)
+    session.run("python", "-m", "benchmarks", *session.posargs, env={"PYTHONDONTWRITEBYTECODE": None})
+
+
+@nox.session(default=False)
 def fix(session: nox.Session) -> None:
     """Let ruff mend and lay out what it can."""
     install(session, "lint", project=False)

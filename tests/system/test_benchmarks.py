@@ -1,0 +1,45 @@
+"""The benchmarks run: every figure is measured once, whatever it says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
+
+GROUPS = ["calls", "registration", "definitions", "start"]
+
+
+def measured(tmp_path: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], dict]:
+    """What `python -m benchmarks` prints, and the document that it writes."""
+    out = tmp_path / "figures.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--smoke", "--json", out, *words], cwd=ROOT, capture_output=True, text=True
+    )
+    return done, json.loads(out.read_text()) if out.exists() else {}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_figure_of_a_group_is_measured(group: str, tmp_path: Path) -> None:
+    """One pair of each: what is measured does its work, and the table and the document have it."""
+    done, document = measured(tmp_path, group)
+    assert done.returncode == 0, done.stderr
+    figures = document["figures"]
+    assert {figure["group"] for figure in figures} == {group}
+    assert all(figure["floor"] > 0 and figure["ours"] > 0 for figure in figures)
+    assert [figure["name"] for figure in figures if figure["name"] not in done.stdout] == []
+    assert {figure["verdict"] for figure in figures} <= {"ok", "over", ""}
+
+
+def test_an_unknown_group_is_told(tmp_path: Path) -> None:
+    """The groups there are stand in the message."""
+    done, document = measured(tmp_path, "nonsense")
+    assert (done.returncode, document) == (2, {})
+    assert "nonsense" in done.stderr
+    assert all(group in done.stderr for group in GROUPS)
