@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mibyan.once import once
+from mibyan.schema.drafts import modern
 from mibyan.schema.jsontext import to_json
 from mibyan.schema.library import MAX_INTEGER
 from mibyan.schema.validate import Validator, Violation, compile_validator
@@ -25,7 +26,7 @@ class ArgumentCheck:
     """
 
     def __init__(self, schema: Any) -> None:
-        self._schema = schema
+        self._schema = schema = modern(schema)
         self.validator: Validator = compile_validator(schema)
         self._is_valid = self.validator.is_valid
         #: A whole float is valid as an integer and yet to be repaired.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from mibyan.schema.drafts import modern
 from mibyan.schema.library import ANNOTATIONS, Library
 from mibyan.schema.repairs import Repair, Walk
 from mibyan.schema.shape import Node, Union
@@ -28,7 +29,7 @@ def coerce(value: Any, schema: Any) -> tuple[Any, list[Repair]]:
 def prepare(schema: Any) -> Coercer:
     """A schema compiled for coercion; one that can't be understood coerces nothing."""
     try:
-        return Coercer(_Builder(schema).root())
+        return Coercer(_Builder(modern(schema)).root())
     except Exception:  # too deep, or not a schema at all
         return Coercer(None)
 
@@ -184,19 +185,17 @@ def _steps(ref: str) -> list[str]:
 
 
 def _says_type_only(schema: Any) -> bool:
-    return isinstance(schema, dict) and not schema.keys() - {"type", "nullable", *ANNOTATIONS}
+    return isinstance(schema, dict) and not schema.keys() - {"type", *ANNOTATIONS}
 
 
 def _types(schema: dict[str, Any]) -> frozenset[str] | None:
-    """The allowed types; an integer is a number, and OpenAPI's `nullable` is a type."""
+    """The allowed types; an integer is a number."""
     kind = schema.get("type")
     if not isinstance(kind, str | list | tuple):
         return None
     kinds = {kind} if isinstance(kind, str) else {each for each in kind if isinstance(each, str)}
     if "number" in kinds:
         kinds.add("integer")
-    if schema.get("nullable") is True:
-        kinds.add("null")
     return frozenset(kinds)
 
 

@@ -1,4 +1,7 @@
-"""The keywords of JSON Schema 2020-12 and what may stand in them; checking a schema makes its read-only copy."""
+"""The keywords of JSON Schema and what may stand in them; checking a schema makes its read-only copy.
+
+They are those of 2020-12, and those of earlier drafts and of OpenAPI 3.0 that have one clear meaning in it.
+"""
 
 from __future__ import annotations
 
@@ -59,11 +62,17 @@ _set = dict.__setitem__
 class Walk:
     """One walk through one schema."""
 
-    __slots__ = ("_depth", "_left")
+    __slots__ = ("_depth", "_left", "_odd")
 
     def __init__(self) -> None:
         self._depth = MAX_DEPTH
         self._left = MAX_CONTAINERS
+        #: Whether a form was seen that is all right beside some keywords only.
+        self._odd = False
+
+    def look_around(self) -> None:
+        """Look, at the end of each schema, at what stands beside such forms."""
+        self._odd = True
 
     def schema(self, value: Any) -> Any:
         """A read-only copy of a schema: a `FrozenDict` or a boolean.
@@ -87,6 +96,8 @@ class Walk:
                 # Most parts are a type or a text: a call for each would be a third of the whole cost.
                 if type(part) is str and part.isascii() and (check is text or (check is _type and part in TYPES)):
                     continue
+                if part is None and check is not _type:
+                    continue  # a serialiser's way to say that there is none; it is a value where any would do
                 checked = check(self, part)
                 if checked is not part:
                     _set(found, key, checked)
@@ -94,7 +105,21 @@ class Walk:
                     text(self, key)
         except Fault as fault:
             raise fault.within(key) from None
+        if self._odd:
+            _fit_together(found)
         self._depth += 1
+        return found
+
+    def property(self, value: Any) -> Any:
+        """As `schema`; a property may say itself that it is required (draft 3).
+
+        Raises:
+            Fault: It isn't a schema.
+        """
+        if not isinstance(value, dict) or value.get("required") is not True:
+            return self.schema(value)
+        found = self.schema({**value, "required": False})
+        _set(found, "required", value["required"])
         return found
 
     def json(self, value: Any) -> Any:
@@ -226,12 +251,14 @@ def _type(walk: Walk, value: Any) -> Any:
 
 def _one_type(_walk: Walk, value: Any) -> str:
     if isinstance(value, str):
-        if value in TYPES:
-            return str.__add__("", value)
+        plain = str.__add__("", value)
+        if plain in TYPES or plain == "any":  # drafts up to 3 have a name for all of them
+            return plain
         meant = _MEANT.get(value.lower(), value.lower())
         hint = f"Write {meant!r}." if meant in TYPES else None
         raise Fault(f"is {shown(value)}, expected one of {', '.join(sorted(TYPES))}", hint)
-    raise Fault(f"is {shown(value)}, expected a type's name or a list of them")
+    hint = "The type of null is 'null', in quotation marks." if value is None else None
+    raise Fault(f"is {shown(value)}, expected a type's name or a list of them", hint)
 
 
 def _distinct(found: FrozenList, *, least: int = 1) -> FrozenList:
@@ -242,10 +269,12 @@ def _distinct(found: FrozenList, *, least: int = 1) -> FrozenList:
     return found
 
 
-def _required(walk: Walk, value: Any) -> FrozenList:
-    if isinstance(value, bool):
-        hint = 'The object that has the property lists its name: "required": ["…"].'
-        raise Fault(f"is {shown(value)}, expected a list of names", hint)
+def _required(walk: Walk, value: Any) -> Any:
+    if value is False:
+        return value
+    if value is True:
+        hint = 'Only a property can say so of itself; an object lists the names: "required": ["…"].'
+        raise Fault("is true, expected a list of names", hint)
     return _names(walk, value)
 
 
@@ -255,8 +284,36 @@ def _names(walk: Walk, value: Any) -> FrozenList:
 
 def _item_schema(walk: Walk, value: Any) -> Any:
     if isinstance(value, list | tuple):
-        raise Fault("is a list, expected a schema", "A list of schemas, one an item, is `prefixItems` (2020-12).")
+        walk.look_around()
+        return walk.items(value, Walk.schema)
     return walk.schema(value)
+
+
+def _exclusive(walk: Walk, value: Any) -> Any:
+    if isinstance(value, bool):
+        walk.look_around()
+        return value
+    return number(walk, value)
+
+
+def _fit_together(schema: FrozenDict) -> None:
+    """Forms of earlier drafts, and what they need or can't have beside them.
+
+    Raises:
+        Fault: It isn't clear what is meant.
+    """
+    for key, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if schema.get(key) is True and schema.get(limit) is None:
+            raise Fault(f"is true, and there is no {limit!r}", f"Write the limit itself: {key!r}: 0.").within(key)
+    if isinstance(schema.get("items"), list) and schema.get("prefixItems") is not None:
+        hint = "A list of schemas, one an item, is `prefixItems`; `items` is the schema of the others (2020-12)."
+        raise Fault("is a list beside 'prefixItems'", hint).within("items")
+
+
+def _dependency(walk: Walk, value: Any) -> Any:
+    if isinstance(value, str):  # draft 3
+        return text(walk, value)
+    return _names(walk, value) if isinstance(value, list | tuple) else walk.schema(value)
 
 
 def _schema_list(walk: Walk, value: Any) -> FrozenList:
@@ -268,6 +325,14 @@ def _schema_list(walk: Walk, value: Any) -> FrozenList:
 
 def _schema_members(walk: Walk, value: Any) -> FrozenDict:
     return walk.members(value, Walk.schema)
+
+
+def _property_members(walk: Walk, value: Any) -> FrozenDict:
+    return walk.members(value, Walk.property)
+
+
+def _dependencies(walk: Walk, value: Any) -> FrozenDict:
+    return walk.members(value, _dependency)
 
 
 def _name_members(walk: Walk, value: Any) -> FrozenDict:
@@ -294,17 +359,20 @@ def shown(value: object) -> str:
 KEYWORDS: dict[str, Callable[[Walk, Any], Any]] = {
     "type": _type,
     **dict.fromkeys(("description", "title", "format", "pattern", "$ref", "$anchor", "$id", "$schema", "$comment",
-                     "$dynamicRef", "$dynamicAnchor", "contentEncoding", "contentMediaType"), text),
-    **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"), _schema_members),
-    **dict.fromkeys(("additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems",
+                     "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "contentEncoding", "contentMediaType"), text),
+    "properties": _property_members,
+    **dict.fromkeys(("patternProperties", "$defs", "definitions", "dependentSchemas"), _schema_members),
+    **dict.fromkeys(("additionalItems", "additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems",
                      "contains", "contentSchema", "not", "if", "then", "else"), Walk.schema),
     **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), _schema_list),
     "items": _item_schema,
     "required": _required,
+    "dependencies": _dependencies,
     "dependentRequired": _name_members,
     "enum": _values,
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), number),
-    "multipleOf": _positive,
+    **dict.fromkeys(("minimum", "maximum"), number),
+    **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), _exclusive),
+    **dict.fromkeys(("divisibleBy", "multipleOf"), _positive),
     **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
                      "minContains", "maxContains"), _count),
     **dict.fromkeys(("uniqueItems", "nullable", "deprecated", "readOnly", "writeOnly"), _flag),

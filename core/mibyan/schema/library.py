@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mibyan.schema.degrade import clean
+from mibyan.schema.drafts import modern
 from mibyan.schema.frozen import thaw
 from mibyan.schema.parts import pointer, rewrite
 
@@ -94,9 +95,9 @@ class Library:
 def validation_schema(schema: Any) -> Any:
     """A plain copy of a schema with all that matters for validity, in the library's terms.
 
-    Annotations are gone, OpenAPI's `nullable` is a type, and so is an outermost `$id` (references are local).
+    Annotations are gone, and so is an outermost `$id` (references are local); all words are those of 2020-12.
     """
-    plain = rewrite(thaw(schema), _essential)
+    plain = rewrite(thaw(modern(schema)), _essential)
     if isinstance(plain, dict):
         plain.pop("$id", None)
         plain.pop("$schema", None)
@@ -106,8 +107,6 @@ def validation_schema(schema: Any) -> Any:
 def _essential(schema: dict[str, Any]) -> dict[str, Any]:
     for key in ANNOTATIONS:
         schema.pop(key, None)
-    if schema.pop("nullable", None) is True and isinstance(schema.get("type"), str):
-        schema["type"] = [schema["type"], "null"]
     if schema.get("additionalProperties") is False:
         # Without properties the library finds the first unknown key only, and doesn't say which.
         schema.setdefault("properties", {})

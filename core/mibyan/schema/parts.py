@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Keywords that hold a schema, a list of schemas, an object of schemas by name (2020-12, and draft 7's `definitions`).
+#: Keywords that hold a schema, a list of schemas, an object of schemas by name (2020-12 and the drafts before it).
+#: Before 2020-12 `items` may be a list of them; among `dependencies` there may be lists of names.
 SCHEMA_KEYWORDS = frozenset((
-    "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
+    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
     "unevaluatedItems", "unevaluatedProperties",
 ))  # fmt: skip
 LIST_KEYWORDS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
-MEMBER_KEYWORDS = frozenset(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"))
+MEMBER_KEYWORDS = frozenset((
+    "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties",
+))  # fmt: skip
 
 
 def rewrite(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:

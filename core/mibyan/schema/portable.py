@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from mibyan.schema.drafts import OLD, REFORMED, has_nulls, is_old
 from mibyan.schema.keywords import MAX_CONTAINERS
 from mibyan.schema.parts import LIST_KEYWORDS, MEMBER_KEYWORDS, SCHEMA_KEYWORDS
 
@@ -28,28 +29,31 @@ class Wants:
         top: Keywords that it refuses at the top level.
         names: What the names of the top level's properties must match; `None`: any text will do.
         subset: Whether it reads a part of JSON Schema only.
+        validated: Whether it is no provider, but the library that validates.
     """
 
-    __slots__ = ("names", "read", "subset", "top")
+    __slots__ = ("names", "read", "subset", "top", "validated")
 
-    def __init__(self, *, top: tuple[str, ...] = (), names: str | None = None, subset: bool = False) -> None:
+    def __init__(
+        self, *, top: tuple[str, ...] = (), names: str | None = None, subset: bool = False, validated: bool = False
+    ) -> None:
         #: A top level that is a reference isn't an object with properties, whoever reads it.
         self.top = frozenset((*top, "$ref", "$dynamicRef"))
         self.names = re.compile(names) if names else None
         self.subset = subset
+        self.validated = validated
         #: Keywords that must be looked at; a schema with none of them stays as it is.
-        self.read = _READ | {"const", "required"} if subset else _READ
+        self.read = _READ | {"const"} if subset else _READ
 
 
 #: Dropped, moved or said otherwise, wherever they stand.
 _REWRITTEN = frozenset((
     "$anchor", "$defs", "$dynamicAnchor", "$dynamicRef", "$id", "$ref", "$schema", "$vocabulary", "const", "definitions",
-    "nullable",
-))  # fmt: skip
-_DRAFT_4 = frozenset(("exclusiveMaximum", "exclusiveMinimum"))
+)) | OLD  # fmt: skip
+_REFORMED = REFORMED - {"items", "type"}
 #: Where everybody understands a boolean schema.
 FLAGS = frozenset(("additionalProperties", "unevaluatedItems", "unevaluatedProperties"))
-_READ = (_REWRITTEN - {"const"}) | _DRAFT_4 | SCHEMA_KEYWORDS | LIST_KEYWORDS | MEMBER_KEYWORDS
+_READ = (_REWRITTEN - {"const"}) | _REFORMED | SCHEMA_KEYWORDS | LIST_KEYWORDS | MEMBER_KEYWORDS
 
 #: Types that need nothing beside them; compared one by one, since a type may be a list.
 _SIMPLE = ("string", "integer", "number", "boolean", "object", "null")
@@ -116,7 +120,9 @@ def _is_portable(schema: Any, wants: Wants) -> bool:
         if not isinstance(node, dict):
             return False
         kind = node.get("type")
-        if kind is not None and kind not in _SIMPLE and "items" not in node:
+        if kind is not None and kind not in _SIMPLE and ("items" not in node or is_old("type", kind)):
+            return False
+        if None in node.values() and has_nulls(node):
             return False
         for key in node:
             if key not in read:
@@ -128,28 +134,35 @@ def _is_portable(schema: Any, wants: Wants) -> bool:
                     inner
                     for inner in part.values()
                     if not (isinstance(inner, dict) and read.isdisjoint(inner) and inner.get("type") in _SIMPLE)
+                    or None in inner.values()
                 ]
-            elif not _is_fine(node, key, part, nodes) or (key == "allOf" and wants.subset):
+            elif key == "required":
+                if not isinstance(part, list) or (wants.subset and not _has(node, part)):
+                    return False
+            elif not _is_fine(key, part, nodes) or (key == "allOf" and wants.subset):
                 return False
         if len(nodes) > MAX_CONTAINERS:
             return False
     return True
 
 
-def _is_fine(node: dict[str, Any], key: str, part: Any, nodes: list[Any]) -> bool:
+def _has(node: dict[str, Any], names: list[Any]) -> bool:
+    """Whether an object has these properties."""
+    properties = node.get("properties")
+    return isinstance(properties, dict) and all(map(properties.__contains__, names))
+
+
+def _is_fine(key: str, part: Any, nodes: list[Any]) -> bool:
     """Whether a keyword can stay as it is, as far as can be seen without its parts, which are added to `nodes`."""
+    if key in _REWRITTEN:
+        return False
     if key in SCHEMA_KEYWORDS:
         if isinstance(part, dict):
             nodes.append(part)
             return True
         return isinstance(part, bool) and key in FLAGS
-    if key in _REWRITTEN:
-        return False
-    if key in _DRAFT_4:
-        return not isinstance(part, bool)
-    if key == "required":
-        properties = node.get("properties")
-        return isinstance(part, list) and isinstance(properties, dict) and all(map(properties.__contains__, part))
+    if key in _REFORMED:
+        return not is_old(key, part)
     if key in LIST_KEYWORDS and isinstance(part, list):
         nodes += part
         return True

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mibyan.schema.drafts import modernise
 from mibyan.schema.library import ANNOTATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from mibyan.schema.portable import Wants
 
 #: Keywords that mean nothing once references are resolved.
 _DROPPED = ("$anchor", "$dynamicAnchor", "$id", "$schema", "$vocabulary")
@@ -27,13 +30,14 @@ class Words:
     """Says schemas in other words, one at a time.
 
     Args:
-        subset: Whether the provider reads a part of JSON Schema only (Gemini).
+        wants: What the provider asks for.
         counted: Whether some `unevaluatedItems` asks which items were looked at.
         loose: Whether some part allows more than it did. Then whatever turns "more" into "less" has to go.
     """
 
-    def __init__(self, *, subset: bool, counted: bool, loose: bool) -> None:
-        self._subset = subset
+    def __init__(self, wants: Wants, *, counted: bool, loose: bool) -> None:
+        self._subset = wants.subset
+        self._gives_items = not wants.validated
         self._counted = counted
         self._loose = loose
         #: Whether a schema allows more than it did.
@@ -49,8 +53,9 @@ class Words:
         for key in _DROPPED:
             schema.pop(key, None)
         nullable = schema.pop("nullable", None) is True
-        _modernise(schema)
-        self._give_items(schema)
+        modernise(schema, original)
+        if self._gives_items:
+            self._give_items(schema)
         if self._loose:
             _loosen(schema)
             if original.get("not") in _EVERYTHING:
@@ -88,21 +93,6 @@ def require(schema: dict[str, Any], names: list[str]) -> None:
         schema["required"] = names
     else:
         schema.pop("required", None)
-
-
-def _modernise(schema: dict[str, Any]) -> None:
-    """Keywords of drafts 4 to 7 as those of 2020-12."""
-    for exclusive, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        flag = schema.get(exclusive)
-        if isinstance(flag, bool):
-            del schema[exclusive]
-            if flag and limit in schema:
-                schema[exclusive] = schema.pop(limit)
-    if isinstance(schema.get("items"), list):
-        first, closed = schema.pop("items"), schema.pop("additionalItems", None) is False
-        if first:
-            schema["prefixItems"] = first
-        schema["items"] = {"not": {}} if closed else {}
 
 
 def _with_null(schema: dict[str, Any], *, apart: bool) -> dict[str, Any]:

@@ -48,7 +48,10 @@ def mapped(schema: dict[str, Any], change: Callable[[Any, Path], Any]) -> dict[s
         elif key in SCHEMA_KEYWORDS or (key in LIST_KEYWORDS and isinstance(part, list | tuple)):
             copy[key] = [change(each, (key, index)) for index, each in enumerate(part)]
         elif key in MEMBER_KEYWORDS and key not in DEFINITIONS and isinstance(part, dict):
-            copy[key] = {name: change(each, (key, name)) for name, each in part.items()}
+            copy[key] = {
+                name: change(each, (key, name)) if key != "dependencies" or isinstance(each, dict | bool) else each
+                for name, each in part.items()
+            }
     return copy
 
 

@@ -14,7 +14,7 @@ from mibyan.schema.portable_parts import DEFINITIONS, Path, children
 #: Characters of text in a schema that is resolved where it is used, instead of being moved to `$defs`.
 _SMALL = 300
 #: Keywords that refer to another schema.
-REFERENCES = ("$ref", "$dynamicRef")
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _SCALARS = (str, int, float, type(None))
 
 
@@ -39,7 +39,7 @@ class Document:
         #: `None` for one that stands in several places.
         self._anchors: dict[tuple[Path, str], Path | None] = {}
         self._resources: dict[str, Path] = {}
-        address = root.get("$id")
+        address = _address(root)
         #: What stands under keywords that nobody knows is a schema once it is referred to; its anchors don't count.
         self._is_complete = False
         self._add((), root, (), address.partition("#")[0] if isinstance(address, str) else "")
@@ -52,7 +52,7 @@ class Document:
         """Where the reference of the schema at `path` leads; `None`: nowhere."""
         node, resource, address = self._nodes[path]
         ref = node.get(keyword)
-        if not isinstance(ref, str) or (keyword == "$dynamicRef" and self._has_many_resources):
+        if not isinstance(ref, str) or (keyword != "$ref" and self._has_many_resources):
             return None
         uri, _, fragment = ref.partition("#")
         start = self._resource(uri, address) if uri else resource
@@ -101,7 +101,7 @@ class Document:
 
     def _identified(self, path: Path, node: dict[str, Any], resource: Path, address: str) -> tuple[Path, str]:
         """What references in a schema are relative to; its anchors are noted."""
-        own = node.get("$id")
+        own = _address(node)
         anchors = [node.get("$anchor"), node.get("$dynamicAnchor")]
         if isinstance(own, str) and own.startswith("#"):  # an anchor, up to draft 7
             anchors.append(own[1:])
@@ -182,6 +182,11 @@ class Document:
                 name = f"{wished[:56]}_{number}"
             taken.add(name)
             self.names[path] = name
+
+
+def _address(schema: dict[str, Any]) -> Any:
+    """What a schema says it can be called by; `id` up to draft 4."""
+    return schema.get("$id", schema.get("id"))
 
 
 _BESIDE_SMALL = frozenset(("$ref", "$comment", *ANNOTATIONS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mibyan.schema.library import ANNOTATIONS
-from mibyan.schema.portable import FLAGS, Inexpressible
+from mibyan.schema.portable import FLAGS, Inexpressible, Wants
 from mibyan.schema.portable_cycles import end_endless, within_reason
 from mibyan.schema.portable_nodes import Words
 from mibyan.schema.portable_parts import DEFINITIONS, PREFIX, Path, mapped, reachable
@@ -14,8 +14,6 @@ from mibyan.schema.portable_top import flattened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from mibyan.schema.portable import Wants
 
 
 def rewritten(parameters: Mapping[str, Any], wants: Wants) -> Mapping[str, Any]:
@@ -33,6 +31,18 @@ def rewritten(parameters: Mapping[str, Any], wants: Wants) -> Mapping[str, Any]:
 
         raise Inexpressible(f"its schema can't be read ({one_line(describe_exception(error))})") from error
     return parameters if found == parameters else found
+
+
+def modernised(schema: Any) -> Any:
+    """A schema in the words of JSON Schema 2020-12, for validation: it means what every provider is shown.
+
+    Raises:
+        Inexpressible: It is too deep or too large.
+    """
+    return _rewritten(schema, _VALIDATION)
+
+
+_VALIDATION = Wants(validated=True)
 
 
 def _rewritten(parameters: Any, wants: Wants) -> dict[str, Any]:
@@ -58,7 +68,7 @@ class _Rewriting:
         self._document = document
         self._wants = wants
         self._loose = loose
-        self._words = Words(subset=wants.subset, counted=document.says("unevaluatedItems"), loose=loose)
+        self._words = Words(wants, counted=document.says("unevaluatedItems"), loose=loose)
 
     def run(self, root: dict[str, Any]) -> dict[str, Any] | None:
         """The whole schema, rewritten; `None`: something had to be opened, so that it takes a loose pass.
@@ -71,7 +81,7 @@ class _Rewriting:
         definitions, opened = end_endless(definitions)
         if (opened or self._words.loosened) and not self._loose:
             return None
-        found = flattened(built, definitions, self._wants.top)
+        found = built if self._wants.validated else flattened(built, definitions, self._wants.top)
         if self._wants.subset:
             found, definitions, opened = within_reason(found, definitions)
             if opened and not self._loose:
@@ -101,8 +111,10 @@ class _Rewriting:
             return self._built(schema, path)
         return schema if len(step) == 1 and step[0] in FLAGS else self._object(schema)
 
-    def _object(self, schema: Any) -> dict[str, Any]:
+    def _object(self, schema: Any) -> Any:
         """What isn't an object as one: everybody understands that (2020-12, section 4.3.2)."""
+        if isinstance(schema, bool) and self._wants.validated:
+            return schema
         self._words.loosened = self._words.loosened or not isinstance(schema, bool)
         return {"not": {}} if schema is False else {}
 

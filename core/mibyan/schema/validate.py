@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from mibyan.schema.drafts import modern
 from mibyan.schema.library import compile_schema, encodable, is_sane
 from mibyan.schema.violations import Violation, tell
 from mibyan.text import describe_exception, one_line
@@ -29,6 +30,7 @@ def compile_validator(schema: Any) -> Validator:
     Returns:
         A validator; if the schema can't be compiled, one that finds nothing and says so in its `problem`.
     """
+    schema = modern(schema)  # the library's findings have paths in this one
     try:
         return Validator(schema, compile_schema(schema))
     except Exception as error:  # the library's own, and whatever a strange schema provokes
