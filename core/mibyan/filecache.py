@@ -124,22 +124,31 @@ class StampedCache:
         self._used: set[str] = set()
         self._new: dict[str, tuple[Any, Any]] = {}
 
-    def look_up(self, key: str, now: Any, compute: Callable[[], Any]) -> Any:
-        """The value that was kept for a key under this very stamp, else what `compute` gives, which is kept.
+    def get(self, key: str, now: Any) -> Any:
+        """The value that was kept for a key under this very stamp; `None` if there is none.
 
         Args:
             key: What it is about, such as a path.
-            now: The stamp, a digest, or anything else that changes when the value does; `None`: nothing is kept.
-            compute: Makes the value; what it raises leaves, and nothing is kept.
+            now: The stamp, a digest, or anything else that changes when the value does; `None`: nothing is known.
         """
-        if now is None:
-            return compute()
-        entries = self._loaded()
         self._used.add(key)
-        known = entries.get(key)
-        if known is not None and known[0] == now:
-            return known[1]
-        entries[key] = self._new[key] = (now, value := compute())
+        known = self._loaded().get(key)
+        return known[1] if known is not None and now is not None and known[0] == now else None
+
+    def keep(self, key: str, now: Any, value: Any) -> None:
+        """Keep a value; nothing happens if `now` is `None`."""
+        if now is not None:
+            self._used.add(key)
+            self._loaded()[key] = self._new[key] = (now, value)
+
+    def look_up(self, key: str, now: Any, compute: Callable[[], Any]) -> Any:
+        """The value that is kept, else what `compute` gives, which is kept; what it raises leaves.
+
+        A `None` that it gives isn't kept.
+        """
+        value = self.get(key, now)
+        if value is None and (value := compute()) is not None:
+            self.keep(key, now, value)
         return value
 
     def save(self) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from mibyan.config import project as project_file
 from mibyan.config.checks import cross_check
 from mibyan.config.keys import join_key, split_key, value_at
-from mibyan.config.layers import Layer, file_layer, merged, override_layer, places
+from mibyan.config.kept import KeptLayers
+from mibyan.config.layers import Layer, merged, override_layer, places
 from mibyan.config.problems import InvalidConfigError, Problem
 from mibyan.config.section import all_keys
 from mibyan.config.settings import Settings, settings_from_data
@@ -99,11 +100,12 @@ def load_config(home: Path, project: Path | None = None, *, overrides: Mapping[s
     Raises:
         ConfigError: Something can't be used; `problems` has every problem with its file and line.
     """
-    path = home / FILE_NAME
-    layers = [file_layer(path, FILE_NAME)]
+    path, kept = home / FILE_NAME, KeptLayers(home)
+    layers = [kept.file_layer(path, FILE_NAME)]
     if overrides is not None:
         layers.append(override_layer(overrides))
-    guest = None if project is None else file_layer(project / PROJECT_FOLDER / FILE_NAME, project_file.LABEL)
+    guest = None if project is None else kept.file_layer(project / PROJECT_FOLDER / FILE_NAME, project_file.LABEL)
+    kept.save()
     _require_sound([*layers, *([guest] if guest else [])])
     settings = settings_from_data(merged(layers))
     _raise_if(path, cross_check(settings, [layer.document for layer in layers]))
