@@ -113,12 +113,12 @@ def test_problems_are_told_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
     written(tmp_path / "config.yaml", "dispatch: {timeuot: 5}\n")
     parsed = reads(monkeypatch)
     for _ in range(2):
-        with pytest.raises(ConfigError, match="did you mean 'dispatch.timeout'"):
+        with pytest.raises(ConfigError, match=r"did you mean 'dispatch\.timeout'"):
             load_config(tmp_path)
     assert parsed == ["config.yaml"] * 2
     written(tmp_path / "config.yaml", "plugins: {entries: {p: {sandbox: bwrap}}}\n")
     for _ in range(2):  # each key is right by itself
-        with pytest.raises(ConfigError, match="config.yaml:1: .*a sandbox needs"):
+        with pytest.raises(ConfigError, match=r"config\.yaml:1: .*a sandbox needs"):
             load_config(tmp_path)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.config import project as project_file
 from mibyan.config.checks import cross_check
-from mibyan.config.keys import join_key, split_key, value_at
 from mibyan.config.kept import KeptLayers
+from mibyan.config.keys import join_key, split_key, value_at
 from mibyan.config.layers import Layer, merged, override_layer, places
 from mibyan.config.problems import InvalidConfigError, Problem
 from mibyan.config.section import all_keys
