@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from benchmarks.harness import Effort
 
 #: The groups, in the order in which they run; each is a module with `figures(effort)`.
-GROUPS = ("calls", "registration", "definitions", "start")
+GROUPS = ("calls", "registration", "definitions", "concurrency", "deadlines", "start")
 
 
 def main(words: Sequence[str] | None = None) -> int:
