@@ -109,6 +109,7 @@ class Parts:
     def _connect(self) -> None:
         """Hand the registry what stands above it."""
         self.store.parts = self
+        self.store.line_of = self.config.line_of
         self.store.dispatcher = self._dispatch
         self.store.definer = lambda names, quiet: list(self.definitions.build_named(names, quiet=quiet))
         self.store.prober = self.availability.verdicts
@@ -159,7 +160,11 @@ class Parts:
             from mibyan.toolsets.resolver import ToolsetResolver
 
             self._toolsets = ToolsetResolver(
-                lambda: self.store.snapshot, self.config.settings, lambda: self.store.declared_toolsets, self.log
+                lambda: self.store.snapshot,
+                self.config.settings,
+                lambda: self.store.declared_toolsets,
+                self.log,
+                self.config.line_of,
             )
         return self._toolsets
 

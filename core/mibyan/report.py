@@ -29,10 +29,19 @@ class Decision:
     fix: str | None = None
     #: Whether an operator would want to know (it is listed in `Report.problems`).
     problem: bool = False
+    #: The rule that decided: `registry.R4`, `plugins.L6`.
+    rule: str | None = None
+    #: The configuration line that decided, with its key: `/home/me/.mibyan/config.yaml:3: plugins.disabled[0]`.
+    decided_by: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The record as a JSON object; empty fields are left out."""
         return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+def turn_off(plugin_id: str | None) -> str | None:
+    """The command that turns a plugin off; `None` where it is nobody's doing that could be."""
+    return None if plugin_id is None else f"mibyan plugins disable {plugin_id}"
 
 
 @dataclass(frozen=True, slots=True)

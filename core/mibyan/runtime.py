@@ -179,7 +179,7 @@ class Runtime:
             enabled_toolsets, disabled_toolsets = own.enabled_toolsets, own.disabled_toolsets
         return list(self._parts.definitions.build(
             enabled_toolsets, disabled_toolsets, platform=own.platform if own else None, format=format,
-            warned=own.warned if own else None,
+            quiet=False, warned=own.warned if own else None,
         ))  # fmt: skip
 
     # Run this call -----------------------------------------------------------------------------------------------

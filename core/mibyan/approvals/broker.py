@@ -68,6 +68,14 @@ class _Waiting:
 Channel: TypeAlias = Callable[[ApprovalRequest], Any]
 
 
+#: What would have let a call through that was denied, by how it was.
+_FIXES = {
+    "no_channel": "`mibyan call NAME … --yes` grants once; a host sets `Runtime.approvals.notify(callback)`.",
+    "deny": "Answer `once`, `session` or `always` when it asks again.",
+    "timeout": "Answer in time, or allow more of it: `mibyan config set approvals.timeout SECONDS`.",
+}
+
+
 class Approvals:
     """The questions of one runtime.
 
@@ -221,5 +229,7 @@ class Approvals:
 
     def _denied(self, request: ApprovalRequest, how: str, why: str) -> Approval:
         message = f"{request.tool_name} wasn't approved: {why}. {_NOT_AGAIN}"
-        self._decisions.add(Decision("denied", f"tool:{request.tool_name}", f"Denied ({how}): {why}."))
+        self._decisions.add(
+            Decision("denied", f"tool:{request.tool_name}", f"Denied ({how}): {why}.", fix=_FIXES.get(how))
+        )
         return Approval(granted=False, how=how, message=message)

@@ -64,6 +64,20 @@ class LoadedConfig:
         places = (self.lines.get(join_key(path[:depth])) for depth in range(len(path), 0, -1))
         return next((place for place in places if place), FILE_NAME)
 
+    def line_of(self, key: str | Sequence[str | int]) -> str | None:
+        """The line that says `key`, as a whole path, with the key: `/home/me/.mibyan/config.yaml:12: dispatch.timeout`.
+
+        Returns:
+            `None` if nobody has written it.
+        """
+        path = split_key(key)
+        place = self.lines.get(join_key(path))
+        if place is None:
+            return None
+        file, colon, line = place.rpartition(":")
+        known = {FILE_NAME: self.path, project_file.LABEL: self.project_path}.get(file)
+        return f"{place if known is None else f'{known}{colon}{line}'}: {join_key(path)}"
+
     def value(self, key: str | Sequence[str | int]) -> Any:
         """The value that counts at a key, written or default, in JSON types.
 

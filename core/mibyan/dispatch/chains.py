@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mibyan.dispatch.steps import ENDINGS, NonsenseError, Outcome, Step, StepTimeout
-from mibyan.report import Decision, DecisionLog
+from mibyan.report import Decision, DecisionLog, turn_off
 from mibyan.text import describe_exception, for_model
 
 if TYPE_CHECKING:
@@ -165,7 +165,13 @@ class ChainRunner:
         log.warning("%s", reason)
         self._decisions.add(
             Decision(
-                "warning", f"hook:{implementation.hook}", reason, plugin_id=implementation.owner.plugin_id, problem=True
+                "warning",
+                f"hook:{implementation.hook}",
+                reason,
+                plugin_id=implementation.owner.plugin_id,
+                fix=turn_off(implementation.owner.plugin_id),
+                problem=True,
+                rule="dispatch.H3",
             )
         )
 

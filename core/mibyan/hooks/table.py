@@ -220,7 +220,8 @@ class HookTable:
         meant = suggest(name, HOOK_ARGUMENTS)
         reason = f"plugin {owner.id!r} implements the hook {name!r}, which doesn't exist"
         reason += f"; did you mean {meant!r}?" if meant else "."
-        self._log.add(Decision("unknown", f"hook:{name}", reason, plugin_id=owner.id, problem=True))
+        fix = f"Rename it to {meant}." if meant else f"Remove it; there are: {', '.join(HOOK_ARGUMENTS)}."
+        self._log.add(Decision("unknown", f"hook:{name}", reason, owner.id, None, fix, problem=True, rule="plugins.L3"))
 
 
 def _numbered(implementation: Implementation, serial: int) -> Implementation:

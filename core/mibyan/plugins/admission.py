@@ -9,7 +9,7 @@ from mibyan.errors import PluginError
 from mibyan.plugins import gates
 from mibyan.plugins.slots import find_slot
 from mibyan.plugins.state import ACTIVE, FAILED, FOUND, NEEDS, READY
-from mibyan.plugins.telling import tell_state
+from mibyan.plugins.telling import tell_lost, tell_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,6 +81,8 @@ class Admission:
     def _attempt(self, slot: PluginSlot, do: Callable[[], None]) -> None:
         """Do something with a plugin; its failure is a state of that plugin and nothing else."""
         self._services.log.forget(f"plugin:{slot.id}")
+        self._services.log.retract(slot.id, {FAILED})
+        slot.lost = ()
         try:
             do()
         except KeyboardInterrupt:
@@ -93,6 +95,7 @@ class Admission:
             slot.become(FAILED, reason, hint or f"mibyan plugins disable {slot.id}")
             self._services.log.retract(slot.id, _UNDONE)
             self._settle(slot, error)
+            tell_lost(slot, self._services.log)
         else:
             self._settle(slot)
         slot.loaded_at = time.time()

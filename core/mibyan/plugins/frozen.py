@@ -131,7 +131,9 @@ def _tell_unknown_hooks(candidate: Candidate, services: LoaderServices) -> None:
             meant = suggest(name, HOOK_ARGUMENTS)
             reason = f"the manifest of plugin {candidate.id!r} names the hook {name!r}, which doesn't exist"
             reason += f"; did you mean {meant!r}?" if meant else "."
-            services.log.add(Decision("unknown", f"hook:{name}", reason, candidate.id, candidate.origin, problem=True))
+            fix = f"Rename it to {meant}." if meant else f"Remove it; there are: {', '.join(HOOK_ARGUMENTS)}."
+            services.log.add(Decision("unknown", f"hook:{name}", reason, candidate.id, candidate.origin, fix,
+                                      problem=True, rule="plugins.L3"))  # fmt: skip
 
 
 def _entries(

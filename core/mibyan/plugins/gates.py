@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mibyan.config.keys import join_key
 from mibyan.config.sources import PluginEntry
 from mibyan.errors import PluginError
-from mibyan.plugins.sources.ids import PROJECT_TOOLS, resolve, split_requirement, trust_word
+from mibyan.plugins.sources.ids import PROJECT_TOOLS, covers, resolve, split_requirement, trust_word
 from mibyan.plugins.state import DISABLED, FAILED, INCOMPATIBLE, NEEDS, SHADOWED, UNTRUSTED
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ class Refusal(NamedTuple):
     state: State
     reason: str
     hint: str | None = None
+    #: The rule that decided; empty: the one that the state is about.
+    rule: str = ""
+    #: The configuration line that decided, with its key.
+    decided_by: str | None = None
 
 
 class Gates:
@@ -45,7 +49,7 @@ class Gates:
 
     def first(self, candidate: Candidate) -> Refusal | None:
         """Why a candidate isn't loaded, as far as it concerns itself alone."""
-        questions = (_found_out, self._untrusted, _incompatible, self._isolated, self._misconfigured)
+        questions = (self._found_out, self._untrusted, _incompatible, self._isolated, self._misconfigured)
         return next((refusal for ask in questions if (refusal := ask(candidate)) is not None), None)
 
     def sources(self, candidate: Candidate) -> Mapping[str, bytes] | None:
@@ -65,6 +69,18 @@ class Gates:
     def is_trusted(self, candidate: Candidate) -> bool:
         """Whether nobody's trust is lacking: it is no project's code, or the operator has allowed it."""
         return self._untrusted(candidate) is None
+
+    def _found_out(self, candidate: Candidate) -> Refusal | None:
+        """What finding it has told already; deny wins over everything (plugins.L6)."""
+        if candidate.disabled is not None:
+            return Refusal(DISABLED, candidate.disabled, candidate.hint, "", _denial(self._services.config, candidate))
+        if candidate.shadowed_by is not None:
+            reason = f"{candidate.shadowed_by} has the same id and comes first"
+            hint = f"take {candidate.shadowed_by} away, or rename one of the two (disabling the id is for both)"
+            return Refusal(SHADOWED, reason, hint)
+        if candidate.problem is not None:
+            return Refusal(FAILED, candidate.problem, candidate.hint, "plugins.M1" if candidate.root else "plugins.F3")
+        return None
 
     def _untrusted(self, candidate: Candidate) -> Refusal | None:
         if not is_project_code(candidate):
@@ -91,7 +107,7 @@ class Gates:
         reason = (
             f"{self._services.config.where(key)}: `isolation: {entry.isolation}` isn't possible yet, so it isn't loaded"
         )
-        return Refusal(FAILED, reason, f"{key}: none")
+        return Refusal(FAILED, reason, f"{key}: none", "plugins.S2", self._services.config.line_of(key))
 
     def _misconfigured(self, candidate: Candidate) -> Refusal | None:
         schema = candidate.manifest.config_schema if candidate.manifest is not None else None
@@ -111,16 +127,13 @@ class Gates:
         return _config_problem(self._services.config, name, dict(entry.config), schema)
 
 
-def _found_out(candidate: Candidate) -> Refusal | None:
-    """What finding it has told already; deny wins over everything (plugins.L6)."""
-    if candidate.disabled is not None:
-        return Refusal(DISABLED, candidate.disabled, candidate.hint)
-    if candidate.shadowed_by is not None:
-        reason = f"{candidate.shadowed_by} has the same id and comes first"
-        return Refusal(SHADOWED, reason, "rename one of the two, or take this one away (disabling the id is for both)")
-    if candidate.problem is not None:
-        return Refusal(FAILED, candidate.problem, candidate.hint)
-    return None
+def _denial(config: LoadedConfig, candidate: Candidate) -> str | None:
+    """The configuration line that keeps a plugin off, if it is one."""
+    plugins = config.settings.plugins
+    for index, word in enumerate(plugins.disabled):
+        if covers(word, candidate.id):
+            return config.line_of(("plugins", "disabled", index)) or config.line_of(("plugins", "disabled"))
+    return None if plugins.autoload else config.line_of(("plugins", "autoload"))
 
 
 def needs(candidate: Candidate, state_of: Callable[[str], tuple[Candidate, Refusal | None] | None]) -> Refusal | None:
@@ -142,9 +155,11 @@ def missing(candidate: Candidate) -> Refusal | None:
     if candidate.manifest is None or not candidate.manifest.requires:
         return None
     from mibyan.tools.availability import missing_requirements
+    from mibyan.tools.mending import mending
 
-    lacking = missing_requirements(candidate.manifest.requires)
-    return None if lacking is None else Refusal(NEEDS, lacking, "provide it, and start again")
+    requires = candidate.manifest.requires
+    lacking = missing_requirements(requires)
+    return None if lacking is None else Refusal(NEEDS, lacking, mending(requires), "registry.V1")
 
 
 def operator_entry(config: LoadedConfig, candidate: Candidate) -> tuple[str, PluginEntry]:
@@ -181,8 +196,8 @@ def _incompatible(candidate: Candidate) -> Refusal | None:
     wanted = candidate.manifest.requires_mibyan if candidate.manifest is not None else ""
     if not wanted or _fits(__version__, wanted):
         return None
-    return Refusal(INCOMPATIBLE, f"it works with Mibyan {wanted}, this is {__version__}",
-                   "install a version of it, or of Mibyan, that fits")  # fmt: skip
+    hint = f"pip install 'mibyan{wanted}', or install a version of {candidate.id} that works with {__version__}"
+    return Refusal(INCOMPATIBLE, f"it works with Mibyan {wanted}, this is {__version__}", hint)
 
 
 def _needs_plugin(text: str, state_of: Callable[[str], tuple[Candidate, Refusal | None] | None]) -> Refusal | None:
@@ -222,7 +237,7 @@ def _config_problem(
         return None
     key = join_key(("plugins", "entries", name, "config"))
     told = "; ".join(_told(config, key, violation.path, violation.message) for violation in violations[:5])
-    return Refusal(FAILED, told, f"mend {key} in {config.path.name}")
+    return Refusal(FAILED, told, f"mend {key} in {config.path.name}", "plugins.M2", config.line_of(key))
 
 
 def _told(config: LoadedConfig, key: str, path: str, message: str) -> str:

@@ -18,6 +18,7 @@ from mibyan.report import Decision
 from mibyan.schema.frozen import freeze
 from mibyan.text import describe_exception, one_line
 from mibyan.tools.current import Current, acting
+from mibyan.tools.origin import place_of
 from mibyan.tools.owner import Owner
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Loading:
             )  # fmt: skip
         except BaseException:
             self._policies.hold(slot)
+            self._lose(slot, ledger)
             self._take_back(slot, ledger)
             raise
         ledger.phase = "kept"
@@ -97,6 +99,7 @@ class Loading:
 
         def undo() -> None:
             self._policies.hold(slot)
+            self._lose(slot, ledger)
             self._take_back(slot, ledger)
             code.forget()
 
@@ -192,6 +195,10 @@ class Loading:
         )
         slot.ledger, slot.context, slot.announced = ledger, context, {}
         return context, ledger
+
+    def _lose(self, slot: PluginSlot, ledger: Ledger) -> None:
+        """Remember which tools a load that failed had registered: somebody may ask where they are."""
+        slot.lost = tuple((entry.name, place_of(entry)) for entry in self._services.store.entries_of(ledger.owner))
 
     def _take_back(
         self, slot: PluginSlot, ledger: Ledger, last_words: Collection[Callable[[], Any]] = (), *, returns: bool = False

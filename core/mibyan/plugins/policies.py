@@ -70,7 +70,9 @@ class PolicyGuards:
         logging.getLogger("mibyan.plugins").error("%s", told)
         origin = slot.candidate.origin
         self._services.log.add(
-            Decision("blocked", "hook:pre_tool_call", told, slot.id, origin, _command(slot), problem=True)
+            Decision(
+                "blocked", "hook:pre_tool_call", told, slot.id, origin, _command(slot), problem=True, rule="plugins.M2"
+            )
         )
 
 

@@ -32,6 +32,8 @@ class PluginSlot:
     state: State = FOUND
     reason: str = ""
     hint: str | None = None
+    rule: str = ""
+    decided_by: str | None = None
     ledger: Ledger | None = None
     context: PluginContext | None = None
     code: PluginCode | None = None
@@ -39,6 +41,8 @@ class PluginSlot:
     sources: Mapping[str, bytes] | None = None
     #: Of a frozen plugin: the entries that its manifest announced.
     announced: dict[str, ToolEntry] = field(default_factory=dict)
+    #: What its failed load had registered and was taken back: names and places of tools.
+    lost: tuple[tuple[str, str | None], ...] = ()
     import_ms: float | None = None
     #: When its loading ended in this state, in seconds since the epoch.
     loaded_at: float | None = None
@@ -65,9 +69,12 @@ class PluginSlot:
         self.candidate, self.code, self.sources, self.import_ms, self.loaded_at = candidate, None, None, None, None
         self.become(FOUND)
 
-    def become(self, state: State, reason: str = "", hint: str | None = None) -> None:
+    def become(
+        self, state: State, reason: str = "", hint: str | None = None, rule: str = "", decided_by: str | None = None
+    ) -> None:
         """Be in another state."""
         self.state, self.reason, self.hint = state, reason, hint
+        self.rule, self.decided_by = rule, decided_by
 
     def record(
         self, store: RegistryStore, hooks: HookTable, names: Mapping[Owner, list[str]] | None = None
@@ -89,7 +96,7 @@ class PluginSlot:
         shown = tuple(name for name in implemented if name != "mibyan_register")
         return PluginRecord(
             self.candidate, self.state, self.reason, self.hint, owner, tools, shown, overrides, self.import_ms,
-            self.loaded_at,
+            self.loaded_at, None, self.rule, self.decided_by,
         )  # fmt: skip
 
 

@@ -34,6 +34,11 @@ ACTIVE: Final = "active"
 
 #: The states in which a plugin's tools can be called.
 USABLE: Final = frozenset({READY, ACTIVE})
+#: The rule that a state is about, where nothing says it more exactly.
+RULES: Final = {
+    FOUND: "plugins.L1", DISABLED: "plugins.L6", UNTRUSTED: "plugins.S1", INCOMPATIBLE: "plugins.M3",
+    NEEDS: "plugins.M3", FAILED: "plugins.L2", SHADOWED: "plugins.F1", READY: "plugins.M4", ACTIVE: "plugins.L2",
+}  # fmt: skip
 #: The states that an operator would want to know about.
 PROBLEMS: Final = frozenset({UNTRUSTED, INCOMPATIBLE, NEEDS, FAILED, SHADOWED})
 
@@ -62,6 +67,10 @@ class PluginRecord:
     loaded_at: float | None = None
     #: What its tools' definitions cost in a request, if that was kept with the outcome of an earlier load.
     schema_tokens: int | None = None
+    #: The rule that decided, if it isn't the one that the state is about.
+    rule: str = ""
+    #: The configuration line that decided, with its key.
+    decided_by: str | None = None
 
     @property
     def id(self) -> str:

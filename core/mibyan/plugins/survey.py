@@ -42,10 +42,11 @@ def survey(candidates: Sequence[Candidate], doors: Gates, outcomes: Outcomes) ->
 
 def _record(candidate: Candidate, refusal: Refusal | None) -> PluginRecord:
     manifest = candidate.manifest
-    state, reason, hint = refusal or gates.Refusal(FOUND, "")
+    state, reason, hint, rule, decided_by = refusal or gates.Refusal(FOUND, "")
     if manifest is None:
-        return PluginRecord(candidate, state, reason, hint)
+        return PluginRecord(candidate, state, reason, hint, rule=rule, decided_by=decided_by)
     tools = tuple(sorted(tool.name for tool in manifest.tools))
     return PluginRecord(
-        candidate, state, reason, hint, None, tools, tuple(sorted(manifest.hooks)), tuple(sorted(manifest.overrides))
-    )
+        candidate, state, reason, hint, None, tools, tuple(sorted(manifest.hooks)), tuple(sorted(manifest.overrides)),
+        rule=rule, decided_by=decided_by,
+    )  # fmt: skip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mibyan.plugins.state import ACTIVE, FAILED, FOUND, PROBLEMS, READY
-from mibyan.report import Decision
+from mibyan.plugins.state import ACTIVE, FAILED, FOUND, PROBLEMS, READY, RULES
+from mibyan.report import Decision, turn_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 #: What a note is in the report.
 _KINDS = {"unknown": "unknown", "shadowed": "shadowed"}
+#: The rule that a note is about.
+_RULES = {"near_miss": "plugins.F6", "unknown": "plugins.F2", "leftover": "plugins.F3", "skipped": "plugins.F3",
+          "shadowed": "plugins.F3", "unreadable": "plugins.F5", "warning": "plugins.F1"}  # fmt: skip
 #: Notes that an operator would want to know about; the others are for `doctor`.
 _PROBLEMS = frozenset({"near_miss", "unknown", "warning", "unreadable"})
 
@@ -24,8 +27,9 @@ def tell_state(slot: PluginSlot, log: DecisionLog, error: BaseException | None =
     """Put a plugin's state into the report, and say a failure in the log."""
     kind = "loaded" if slot.state in {READY, ACTIVE} else slot.state
     if kind != FOUND:
-        log.add(Decision(kind, f"plugin:{slot.id}", slot.reason, slot.id, slot.candidate.origin, slot.hint,
-                         problem=slot.state in PROBLEMS))  # fmt: skip
+        fix = slot.hint or (turn_off(slot.id) if kind == "loaded" else None)
+        log.add(Decision(kind, f"plugin:{slot.id}", slot.reason, slot.id, slot.candidate.origin, fix,
+                         slot.state in PROBLEMS, slot.rule or RULES[slot.state], slot.decided_by))  # fmt: skip
     if slot.state == FAILED:
         import logging
 
@@ -34,12 +38,20 @@ def tell_state(slot: PluginSlot, log: DecisionLog, error: BaseException | None =
         logger.debug("Plugin %r failed here:", slot.id, exc_info=error)
 
 
+def tell_lost(slot: PluginSlot, log: DecisionLog) -> None:
+    """Put the tools into the report that went with a plugin whose load failed."""
+    for name, place in slot.lost:
+        reason = f"Rolled back with plugin {slot.id!r}, which failed: {slot.reason}"
+        log.add(Decision(FAILED, f"tool:{name}", reason, slot.id, place, slot.hint, rule="plugins.L2"))
+
+
 def tell_notes(notes: Iterable[Note], log: DecisionLog) -> None:
     """Put what was passed over while looking for plugins into the report; say in the log what couldn't be looked at."""
     for note in notes:
         kind = _KINDS.get(note.kind, "warning" if note.kind == "warning" else "skipped")
         subject = f"config:{note.origin}" if note.kind == "unknown" else f"path:{note.origin}"
-        log.add(Decision(kind, subject, note.text, None, note.origin, note.hint, problem=note.kind in _PROBLEMS))
+        log.add(Decision(kind, subject, note.text, None, note.origin, note.hint, note.kind in _PROBLEMS,
+                         _RULES.get(note.kind)))  # fmt: skip
         if note.kind == "unreadable":
             import logging
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mibyan.report import Decision, DecisionLog
 from mibyan.text import bounded, describe_exception, plain_text
 from mibyan.tools.current import acting
+from mibyan.tools.mending import mending_check
+from mibyan.tools.origin import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -254,7 +256,16 @@ class Availability:
         self._told[told] = None
         log.warning("%s", text)
         self._decisions.add(
-            Decision("unavailable", f"tool:{entry.name}", text, entry.plugin_id, entry.origin, problem=True)
+            Decision(
+                "unavailable",
+                f"tool:{entry.name}",
+                text,
+                entry.plugin_id,
+                place_of(entry),
+                mending_check(entry),
+                problem=True,
+                rule="registry.V2",
+            )
         )
 
 

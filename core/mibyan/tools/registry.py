@@ -207,7 +207,16 @@ class ToolRegistry:
         reason = f"Toolset alias REJECTED: {alias!r} (for {toolset!r}) already means {held!r}."
         log.error("%s", reason)
         self._store.decide(
-            Decision("rejected", f"toolset:{alias}", reason, plugin_id=self._owner.plugin_id, problem=True)
+            Decision(
+                "rejected",
+                f"toolset:{alias}",
+                reason,
+                self._owner.plugin_id,
+                None,
+                f"Give one of the two another alias than {alias!r}.",
+                problem=True,
+                rule="registry.R8",
+            )
         )
         return False
 

@@ -16,6 +16,7 @@ from mibyan.report import Decision, DecisionLog
 from mibyan.tools.claims import Claims
 from mibyan.tools.mutation import Mutation
 from mibyan.tools.namespace import Act, Holding, Policy, Verdict, perform, replay, trimmed
+from mibyan.tools.origin import place_of
 from mibyan.tools.snapshot import RegistrySnapshot, Toolset
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class RegistryStore:
         self.members: Callable[[str], tuple[str, ...]] | None = None
         #: The runtime's parts; `None` for a registry made by hand. The facade finds the runtime of a plugin through it.
         self.parts: Any = None
+        #: Set by the runtime: the configuration line that says a key, for the report.
+        self.line_of: Callable[[tuple[str | int, ...]], str | None] = _nowhere
         #: Set by the runtime: called, without the lock, when an entry went away or was replaced.
         self.on_change: Callable[[str], None] | None = None
 
@@ -118,6 +121,13 @@ class RegistryStore:
         """Everybody who wants `name`: the stack of accepted entries (the last one answers) and the losers."""
         with self._lock:
             return replay(name, self._history(name), self.policy)
+
+    def entries_of(self, owner: Owner) -> tuple[ToolEntry, ...]:
+        """What `owner` has registered, also what it doesn't hold."""
+        with self._lock:
+            found = [entry for name, entry in self._held.items() if entry.owner is owner and entry.name == name]
+            found += [act.entry for acts in self._acts.values() for act in acts if act.entry and act.owner is owner]
+        return tuple({entry.name: entry for entry in found}.values())
 
     # Writing -----------------------------------------------------------------------------------------------------
 
@@ -359,6 +369,12 @@ class RegistryStore:
             self.on_change(name)
 
 
+def _nowhere(key: tuple[str | int, ...]) -> str | None:
+    """Where a key is written, in a registry that was made by hand."""
+    del key
+    return None
+
+
 def _compact(acts: list[Act]) -> list[Act]:
     """`acts` without removals that follow one another: the second removes nothing."""
     if len(acts) > 1 and acts[-1].entry is None and acts[-2].entry is None and acts[-1].owner is acts[-2].owner:
@@ -373,6 +389,8 @@ def _alias_rejected(alias: str, entry: ToolEntry, held: ToolEntry) -> Decision:
         f"The alias {alias!r} of tool {entry.name!r} (toolset {entry.toolset!r}) is held by tool {held.name!r} "
         f"of toolset {held.toolset!r}.",
         plugin_id=entry.plugin_id,
-        origin=entry.origin,
+        origin=place_of(entry),
+        fix=f"Give one of the two another alias than {alias!r}.",
         problem=True,
+        rule="registry.R8",
     )

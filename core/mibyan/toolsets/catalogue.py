@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mibyan.once import once
-from mibyan.report import Decision
+from mibyan.report import Decision, turn_off
 from mibyan.tools.store import Toolset
 from mibyan.toolsets.bundles import (
     ALIASES,
@@ -208,7 +208,10 @@ class Catalogue:
         for name in self._hidden_members:
             reason = (f"{', '.join(self._members[name])} registered under the bundle {name!r}, which holds toolsets only: "
                       "enabling the bundle doesn't enable them.")  # fmt: skip
-            self.problems.append(Decision("rejected", f"toolset:{name}", reason, problem=True))
+            fix = f"Enable the tools' own toolsets, or register them under another name than {name!r}."
+            self.problems.append(
+                Decision("rejected", f"toolset:{name}", reason, fix=fix, problem=True, rule="registry.T6")
+            )
 
 
 def _members(entries: Iterable[ToolEntry]) -> dict[str, tuple[str, ...]]:
@@ -229,16 +232,18 @@ def _alias(name: str, target: str, origin: str | None = None) -> Toolset:
 def _custom_rejected(name: str) -> Decision:
     reason = f"toolsets.custom.{name} isn't used: {name!r} is a name of Mibyan's own bundles."
     return Decision("rejected", f"toolset:{name}", reason, origin=f"toolsets.custom.{name}", problem=True,
-                    fix=f"Give toolsets.custom.{name} another name in config.yaml.")  # fmt: skip
+                    fix=f"Give toolsets.custom.{name} another name in config.yaml.", rule="registry.T6")  # fmt: skip
 
 
 def _custom_shadows(name: str, members: tuple[str, ...]) -> Decision:
     reason = f"toolsets.custom.{name} stands for {name!r}; the toolset of that name that tools registered ({', '.join(members)}) doesn't."  # fmt: skip
-    return Decision("shadowed", f"toolset:{name}", reason, origin=f"toolsets.custom.{name}")
+    return Decision("shadowed", f"toolset:{name}", reason, origin=f"toolsets.custom.{name}", rule="registry.T1",
+                    fix=f"Give toolsets.custom.{name} another name in config.yaml.")  # fmt: skip
 
 
 def _declared_rejected(name: str, spec: Toolset, holders: list[str]) -> Decision:
     whose = "a name of Mibyan's own bundles" if is_taken(name) else f"held by {', '.join(holders)}"
     plugin_id = None if spec.owner is None else spec.owner.plugin_id
     reason = f"The toolset {name!r} that {plugin_id or 'a plugin'} declares isn't used: the name is {whose}."
-    return Decision("rejected", f"toolset:{name}", reason, plugin_id=plugin_id, origin=spec.origin, problem=True)
+    return Decision("rejected", f"toolset:{name}", reason, plugin_id, spec.origin, turn_off(plugin_id),
+                    problem=True, rule="registry.T6")  # fmt: skip

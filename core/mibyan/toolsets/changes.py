@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mibyan.errors import ToolSchemaError
-from mibyan.report import Decision
+from mibyan.report import Decision, turn_off
 from mibyan.schema.definition import normalise_schema
 
 if TYPE_CHECKING:
@@ -118,7 +118,9 @@ class SchemaChanges:
         whose = "" if entry is None else f" of tool {entry.name!r}"
         text = f"{source}{whose} isn't used, the schema stays as it was: {reason}."
         plugin_id, origin = (None, None) if entry is None else (entry.plugin_id, entry.origin)
-        self._log.add(Decision("warning", subject, text, plugin_id, origin, problem=True))
+        self._log.add(
+            Decision("warning", subject, text, plugin_id, origin, turn_off(plugin_id), problem=True, rule="registry.D1")
+        )
         import logging
 
         logging.getLogger("mibyan.toolsets").warning("%s", text)

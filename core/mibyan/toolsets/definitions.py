@@ -253,16 +253,23 @@ class DefinitionBuilder:
 
     def _leave_out(self, entry: ToolEntry, format_: str, reason: str) -> None:
         text = f"Tool {entry.name!r} is left out of the format {format_!r}: {reason}."
-        if self._log.add(Decision("skipped", f"tool:{entry.name}", text, entry.plugin_id, entry.origin, problem=True)):
+        from mibyan.tools.origin import place_of
+
+        fix = f"Change its schema: `mibyan tools show {entry.name} --json`; other formats have it."
+        if self._log.add(Decision("skipped", f"tool:{entry.name}", text, entry.plugin_id, place_of(entry), fix,
+                                  problem=True, rule="registry.D4")):  # fmt: skip
             import logging
 
             logging.getLogger("mibyan.toolsets").warning("%s", text)
 
     def _report(self, plan: Plan, unavailable: Mapping[str, str | None]) -> None:
-        for name, toolset in plan.selection.denied:
-            self._log.add(Decision("hidden", f"tool:{name}", f"Denied with the toolset {toolset!r}."))
+        from mibyan.toolsets.records import hidden, missing
+
+        for decision in hidden(plan.selection, self._snapshot()):
+            self._log.add(decision)
+        entries = {entry.name: entry for entry in plan.entries}
         for name, reason in unavailable.items():
-            self._log.add(Decision("unavailable", f"tool:{name}", f"Unavailable: {reason or 'its check says no'}."))
+            self._log.add(missing(entries[name], reason or "its check says no"))
 
 
 def _check_format(name: str) -> None:

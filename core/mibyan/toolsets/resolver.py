@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from mibyan.toolsets.catalogue import Catalogue
 from mibyan.toolsets.expansion import Expansion
-from mibyan.toolsets.selection import Selecting, Selection, read_names, unknown_sentence
+from mibyan.toolsets.selection import Selecting, Selection, nowhere, read_names, unknown_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mibyan.config.settings import Settings
     from mibyan.report import Decision, DecisionLog
     from mibyan.tools.store import RegistrySnapshot, Toolset
+    from mibyan.toolsets.selection import LineOf
 
     #: What a selection is made from: enabled, disabled, platform.
     _Lists: TypeAlias = tuple[tuple[str, ...] | None, tuple[str, ...], str | None]
@@ -50,6 +51,7 @@ class ToolsetResolver:
         settings: The operator's configuration.
         plugin_toolsets: Gives the toolsets that plugins declare; asked once for each snapshot.
         log: Where decisions go.
+        line_of: The configuration line that says a key.
     """
 
     def __init__(
@@ -58,8 +60,10 @@ class ToolsetResolver:
         settings: Settings,
         plugin_toolsets: Callable[[], Mapping[str, Toolset]],
         log: DecisionLog,
+        line_of: LineOf = nowhere,
     ) -> None:
         self._snapshot = snapshot
+        self._line_of = line_of
         self._settings = settings
         self._plugin_toolsets = plugin_toolsets
         self._log = log
@@ -140,7 +144,7 @@ class ToolsetResolver:
         state = self._current()
         selection = state.selections.get(key)
         if selection is None:
-            selection = Selecting(state.catalogue, self._settings).make(*key)
+            selection = Selecting(state.catalogue, self._settings, self._line_of).make(*key)
             for decision in selection.decisions:
                 self._log.add(decision)
             _keep(state.selections, key, selection)

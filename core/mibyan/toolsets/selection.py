@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 from mibyan.report import Decision
 from mibyan.toolsets.bundles import CORE, PRESET_PREFIX
 from mibyan.toolsets.expansion import Expansion
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mibyan.config.settings import Settings
     from mibyan.toolsets.catalogue import Catalogue
+
+    #: Gives the configuration line that says a key.
+    LineOf: TypeAlias = Callable[[tuple[str | int, ...]], str | None]
+
+
+def nowhere(key: tuple[str | int, ...]) -> str | None:
+    """Where keys are written that no file has."""
+    del key
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a name stands that decides about toolsets."""
+
+    #: An argument (`disabled_toolsets`), or a key of the configuration (`toolsets.disabled`).
+    argument: str
+    #: The configuration line with its key, if it is one that somebody has written.
+    line: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +50,9 @@ class Selection:
     denied: tuple[tuple[str, str], ...] = ()
     #: The same as records for the report.
     decisions: tuple[Decision, ...] = ()
+    #: Where each name that was denied stands, and where what is enabled does.
+    denials: Mapping[str, Stand] = field(default_factory=dict)
+    limits: tuple[Stand, ...] = ()
 
 
 def read_names(argument: str, value: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -57,11 +81,15 @@ class Selecting:
     Args:
         catalogue: What names mean.
         settings: The operator's configuration.
+        line_of: The configuration line that says a key.
     """
 
-    def __init__(self, catalogue: Catalogue, settings: Settings) -> None:
+    def __init__(self, catalogue: Catalogue, settings: Settings, line_of: LineOf = nowhere) -> None:
         self._catalogue = catalogue
         self._settings = settings
+        self._line_of = line_of
+        self._denials: dict[str, Stand] = {}
+        self._limits: list[Stand] = []
         self._unknown: dict[str, str | None] = {}
         self._notes: list[str] = []
         self._decisions: list[Decision] = []
@@ -75,6 +103,7 @@ class Selecting:
             ("toolsets.disabled", self._settings.toolsets.disabled),
         ):
             for name in dict.fromkeys(denied):
+                self._denials.setdefault(name, self._stand(argument, denied.index(name)))
                 taken.update((tool, name) for tool in self._denied_by(name, argument) if tool not in taken)
         return Selection(
             frozenset(names.difference(taken)),
@@ -82,7 +111,16 @@ class Selecting:
             tuple(dict.fromkeys(self._notes)),
             tuple((tool, taken[tool]) for tool in sorted(names.intersection(taken))),
             tuple(self._decisions),
+            self._denials,
+            tuple(self._limits),
         )
+
+    def _stand(self, argument: str, *index: int) -> Stand:
+        """Where a list stands, or one of its items."""
+        if "_toolsets" in argument and not argument.startswith("platform_toolsets"):
+            return Stand(argument)
+        key = tuple(argument.split("."))
+        return Stand(argument, self._line_of((*key, *index)) or self._line_of(key))
 
     # What is enabled ---------------------------------------------------------------------------------------------
 
@@ -107,6 +145,7 @@ class Selecting:
 
     def _all_of(self, toolsets: Iterable[str], argument: str) -> set[str]:
         found: set[str] = set()
+        self._limits.append(self._stand(argument))
         for name in dict.fromkeys(toolsets):
             found |= self._tools(name, argument)
         return found
@@ -144,7 +183,9 @@ class Selecting:
 
     def _note(self, name: str, sentence: str, argument: str) -> None:
         self._notes.append(sentence)
-        self._decisions.append(Decision("denied", f"toolset:{name}", sentence, fix=f"Remove {name!r} from {argument}."))
+        line = self._denials[name].line if name in self._denials else None
+        self._decisions.append(Decision("denied", f"toolset:{name}", sentence, fix=f"Remove {name!r} from {argument}.",
+                                        rule="registry.T4", decided_by=line))  # fmt: skip
 
 
 def _list(tools: Iterable[str]) -> str:
@@ -154,7 +195,9 @@ def _list(tools: Iterable[str]) -> str:
 def _unknown(name: str, argument: str, suggestion: str | None) -> Decision:
     reason = unknown_sentence(name, suggestion)
     fix = f"Write {suggestion!r}, or remove {name!r}." if suggestion else f"Remove {name!r}; `mibyan toolsets list` shows what there is."  # fmt: skip
-    return Decision("unknown", f"toolset:{name}", f"{reason} It stands in {argument}.", fix=fix, problem=True)
+    return Decision(
+        "unknown", f"toolset:{name}", f"{reason} It stands in {argument}.", fix=fix, problem=True, rule="registry.T5"
+    )
 
 
 def unknown_sentence(name: str, suggestion: str | None) -> str:
