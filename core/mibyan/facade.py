@@ -15,15 +15,17 @@ from mibyan.forks import renewed, survive
 from mibyan.runtime import Runtime
 from mibyan.tools.current import CURRENT
 from mibyan.tools.registry import ToolRegistry
-from mibyan.views import HooksView, PluginsView, refuse
+from mibyan.views import ApprovalsView, AvailabilityView, HooksView, PluginsView, refuse
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
     from pathlib import Path
 
+    from mibyan.approvals.broker import Approvals
     from mibyan.hooks.table import HookTable
     from mibyan.plugins.loader import PluginLoader
+    from mibyan.tools.availability import Availability
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.function import ToolFunction
     from mibyan.tools.owner import Owner
@@ -155,9 +157,10 @@ class FacadeRuntime(Runtime):
         return registry
 
     def _rights(self, what: str | None = None) -> Owner:
-        """In whose name it is used; a plugin may not close the runtime, a script that has no other may."""
+        """In whose name it is used; a plugin, or a thread of one, may not close the runtime, a script's own code may."""
         current = CURRENT.get()
-        if what is not None and (current is not None or what != "close the runtime"):
+        by_script = current is None and threading.current_thread() is threading.main_thread()
+        if what is not None and not (by_script and what == "close the runtime"):
             refuse(what)
         return self._parts.nobody if current is None else current.owner
 
@@ -170,6 +173,16 @@ class FacadeRuntime(Runtime):
     def hooks(self) -> HookTable:
         """The hook implementations, to look at; `add_hook` adds one in the name of whoever runs here."""
         return cast("HookTable", HooksView(self._parts.hooks))
+
+    @property
+    def approvals(self) -> Approvals:
+        """The questions that wait for an answer, to look at."""
+        return cast("Approvals", ApprovalsView(self._parts.approvals))
+
+    @property
+    def availability(self) -> Availability:
+        """The tools' checks, to ask and to forget; `availability.invalidate()` does that."""
+        return cast("Availability", AvailabilityView(self._parts.availability))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Runtime) and other.__dict__ is self.__dict__
@@ -185,8 +198,8 @@ registry = FacadeRegistry()
 def get_runtime() -> Runtime:
     """The runtime that is meant here: a plugin's own while it loads or runs, else the default one, made on first use.
 
-    Its `registry` and `add_hook` have the rights of whoever uses them, its `plugins` and `hooks` are to look at; a host
-    that wants its own rights makes a `Runtime`.
+    Its `registry` and `add_hook` have the rights of whoever uses them, its `plugins`, `hooks` and `approvals` are to look
+    at; a host that wants its own rights makes a `Runtime`.
     """
     return FacadeRuntime(_runtime())
 

@@ -32,6 +32,7 @@ from mibyan.tools.availability import Availability
 from mibyan.tools.current import CURRENT, acting_as
 from mibyan.tools.owner import Owner
 from mibyan.tools.store import RegistryStore
+from mibyan.views import ApprovalsView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,7 +150,8 @@ class Parts:
         also = [*self._named[0], *os.environ.get("MIBYAN_PLUGINS", "").replace(",", " ").split()]
         return PluginLoader(LoaderServices(
             store=self.store, hooks=self.hooks, config=self.config, home=self.home, project=self.project, log=self.log,
-            run_async=self._run_async, dispatch_tool=self._dispatch_for, approvals=self.approvals,
+            run_async=self._run_async, dispatch_tool=self._dispatch_for,
+            approvals=ApprovalsView(self.approvals, "a plugin"),
             safe_mode=self.safe_mode, also=tuple(also), no=self._named[1],
         ))  # fmt: skip
 

@@ -75,14 +75,7 @@ class Runtime:
         return self._hosts_registry
 
     def _rights(self, what: str | None = None) -> Owner:
-        """In whose name the runtime is used.
-
-        Args:
-            what: What the host's rights are needed for, if they are.
-
-        Raises:
-            ToolOwnershipError: Whoever uses it hasn't them.
-        """
+        """In whose name the runtime is used; refused to whoever hasn't the host's rights, if `what` needs them."""
         del what
         return self._parts.host
 
@@ -101,6 +94,7 @@ class Runtime:
     @property
     def approvals(self) -> Approvals:
         """The approvals: a host sets its channel here."""
+        self._rights("answer what needs approval")
         return self._parts.approvals
 
     @property
@@ -122,6 +116,7 @@ class Runtime:
     @property
     def availability(self) -> Availability:
         """The tools' checks; `availability.invalidate()` forgets their verdicts."""
+        self._rights("change availability")
         return self._parts.availability
 
     @property

@@ -1,4 +1,4 @@
-"""What `get_runtime()` shows of parts that only a host may change: to look at (registry.R6)."""
+"""What plugins, and whoever uses `get_runtime()`, see of parts that only a host may change: to look at (registry.R6)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mibyan.errors import ToolOwnershipError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from mibyan.approvals.broker import ApprovalRequest, Approvals
     from mibyan.hooks.table import HookChain, HookTable
     from mibyan.plugins.candidate import Note
     from mibyan.plugins.loader import PluginLoader
     from mibyan.plugins.state import PluginRecord
+    from mibyan.tools.availability import Availability, Verdict
+    from mibyan.tools.entry import ToolEntry
     from mibyan.tools.owner import Owner
 
 
@@ -78,13 +81,69 @@ class HooksView:
         refuse(f"use `hooks.{name}`")
 
 
-def refuse(what: str) -> NoReturn:
+class ApprovalsView:
+    """The questions of a runtime, to look at: who asks can't answer itself. A host sets its channel, and answers."""
+
+    __slots__ = ("_broker", "_who")
+
+    def __init__(self, broker: Approvals, who: str = "get_runtime()") -> None:
+        self._broker = broker
+        self._who = who
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which nobody waits for a decision any more."""
+        return self._broker.patience
+
+    def pending(self, session_id: str | None = None) -> list[ApprovalRequest]:
+        """The questions that wait for an answer, oldest first; of one session if its id is given."""
+        return self._broker.pending(session_id)
+
+    def __getattr__(self, name: str) -> Any:
+        refuse(f"use `approvals.{name}`", self._who)
+
+
+class AvailabilityView:
+    """The verdicts on a runtime's tools, to look at, and to forget: how long they hold is the operator's to say."""
+
+    __slots__ = ("_availability",)
+
+    def __init__(self, availability: Availability) -> None:
+        self._availability = availability
+
+    @property
+    def ttl(self) -> float:
+        """Seconds for which a verdict is kept, where its tool doesn't say; 0: for the pass only."""
+        return self._availability.ttl
+
+    @property
+    def grace(self) -> float:
+        """Seconds after a pass within which a failing check is forgiven, where its tool doesn't say."""
+        return self._availability.grace
+
+    def verdicts(self, entries: Iterable[ToolEntry]) -> dict[str, Verdict]:
+        """The verdict of each entry, by name; see `Availability.verdicts`."""
+        return self._availability.verdicts(entries)
+
+    def verdict(self, entry: ToolEntry) -> Verdict:
+        """The verdict of one entry."""
+        return self._availability.verdict(entry)
+
+    def invalidate(self) -> None:
+        """Forget every verdict: who asks next probes anew."""
+        self._availability.invalidate()
+
+    def __getattr__(self, name: str) -> Any:
+        refuse(f"use `availability.{name}`")
+
+
+def refuse(what: str, who: str = "get_runtime()") -> NoReturn:
     """Refuse what only a host may.
 
     Raises:
         ToolOwnershipError: Always.
     """
     raise ToolOwnershipError(
-        f"get_runtime() can't {what}: it hasn't the host's rights.",
+        f"{who} can't {what}: it hasn't the host's rights.",
         hint="A host makes its own `mibyan.Runtime(...)` and uses that.",
     )

@@ -224,7 +224,7 @@ class PluginContext:
 
     @property
     def approvals(self) -> Any:
-        """The runtime's approvals, see `mibyan.approvals`."""
+        """The questions that wait for an answer, to look at: `pending()`. To answer them is the host's."""
         return self._services.approvals
 
     @property
