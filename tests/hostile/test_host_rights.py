@@ -11,7 +11,6 @@ import mibyan
 
 from .world import SOON, World
 
-
 #: A plugin that wants to answer its own question, in every way that it can reach the broker.
 SELF_APPROVAL = """
 import threading

@@ -316,11 +316,12 @@ def test_there_is_no_moment_without_a_policy(
 # Every way in -------------------------------------------------------------------------------------------------------
 
 
-WAYS: dict[str, Callable[[Runtime], ToolResult]] = {
+WAYS: dict[str, Callable[..., ToolResult]] = {
     "execute": called,
-    "guarded": lambda rt: rt.execute(ToolCall("free", {}), timeout=20),
-    "aexecute": lambda rt: asyncio.run(rt.aexecute(ToolCall("free", {}))),
-    "call_many": lambda rt: rt.call_many([ToolCall("free", {})])[0],
+    "guarded": lambda rt, name="free": rt.execute(ToolCall(name, {}), timeout=20),
+    "aexecute": lambda rt, name="free": asyncio.run(rt.aexecute(ToolCall(name, {}))),
+    "call_many": lambda rt, name="free": rt.call_many([ToolCall(name, {})])[0],
+    "acall_many": lambda rt, name="free": asyncio.run(rt.acall_many([ToolCall(name, {})]))[0],
 }
 
 
@@ -332,6 +333,37 @@ def test_every_way_in_is_blocked(
     """Inline, guarded, awaited, in a batch; the first call of a process too."""
     fault(world)
     assert_blocked(WAYS[way](start()), "guard")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("hooks", [[], ["pre_tol_call"], ["transform_tool_result"]])
+@pytest.mark.parametrize("source", [POLICY, BROKEN], ids=["works", "broken"])
+def test_a_policy_that_doesn_t_announce_itself_decides_all_the_same(
+    world: World, start: Callable[..., Runtime], way: str, hooks: list[str], source: str
+) -> None:
+    """dispatch.H2: what a frozen policy's manifest leaves out lets no call past it, the first one neither; it is told."""
+    register = (
+        "\ndef register(ctx):\n    ctx.register_tool('word', 'words', {'description': 'd'}, lambda args: 'word')\n"
+    )
+    world.folder("guard", source + register, {"role": "policy", "hooks": hooks, "tools": [frozen_tool("word")]})
+    rt = start()
+    assert rt.plugins.get("guard").state == "ready"
+    told = [one for one in rt.report().problems if "doesn't announce the hook 'pre_tool_call'" in one.reason]
+    assert [(one.plugin_id, "hooks: [pre_tool_call]" in str(one.fix)) for one in told] == [("guard", True)]
+    if source is BROKEN:
+        assert_blocked(WAYS[way](rt), "guard", "no luck")
+        return
+    assert WAYS[way](rt, "forbidden").error == "not that"
+    assert WAYS[way](rt).text == "free"
+
+
+def test_other_roles_are_imported_for_their_hooks_only(world: World, start: Callable[..., Runtime]) -> None:
+    """plugins.M4: a frozen plugin that is no policy stays as lazy as its manifest says."""
+    for role in ("tools", "observer"):
+        world.folder(role, BROKEN, {"role": role, "hooks": [], "tools": [frozen_tool(f"word_{role}")]})
+    rt = start()
+    assert called(rt).text == "free"
+    assert {rt.plugins.get(role).state for role in ("tools", "observer")} == {"ready"}
 
 
 def test_a_plugin_s_own_calls_and_agent_level_tools_are_blocked_too(

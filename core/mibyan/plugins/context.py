@@ -137,7 +137,7 @@ class PluginContext:
         if not callable(function):
             raise TypeError(f"register_hook({name!r}, ...) takes a function, not {type(function).__name__}.")
         taken = bool(self.add_hooks({name: function}))
-        if not taken and self._ledger.announced is not None:
+        if self._ledger.announced is not None and name not in {*self.manifest.hooks, "mibyan_unload"}:
             self._ledger.drift.append(f"the hook {name!r}")
         return taken
 
@@ -260,12 +260,13 @@ class PluginContext:
     def add_hooks(self, implementations: object) -> tuple[str, ...]:
         """Add a module's, an object's or a mapping's implementations; the names of those that were taken.
 
-        While a frozen plugin's code is imported only the hooks that its manifest names count.
+        While a frozen plugin's code is imported only the hooks that its manifest names count; of a policy all do.
 
         Raises:
             PluginError: A signature doesn't fit.
         """
-        frozen = {*self.manifest.hooks, "mibyan_unload"} if self._ledger.announced is not None else None
+        narrowed = self._ledger.announced is not None and self.manifest.role != "policy"
+        frozen = {*self.manifest.hooks, "mibyan_unload"} if narrowed else None
         return self._services.hooks.register(
             self._ledger.owner, implementations, rank=self._rank, observer=is_observer(self.manifest), only=frozen
         )

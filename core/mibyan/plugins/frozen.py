@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.owner import Owner
 
+_ANNOUNCE = (
+    "the plugin's author can mend it: hooks: [pre_tool_call] in the manifest (mibyan plugins manifest PATH --write)"
+)
+
 
 class LazyCheck:
     """An availability check that is imported when it is first asked.
@@ -72,8 +76,9 @@ def announce(
     for entry in entries.values():
         ctx.registry._register_entry(entry, override=entry.name in manifest.overrides)
     _tell_unknown_hooks(candidate, services)
-    if manifest.hooks:
-        services.hooks.announce(ledger.owner, manifest.hooks, activate, rank=rank, observer=is_observer(manifest))
+    hooks = _hooks_of(candidate, manifest, services)
+    if hooks:
+        services.hooks.announce(ledger.owner, hooks, activate, rank=rank, observer=is_observer(manifest))
     offer_manifest(candidate, ctx, ledger, offers)
     ledger.require_no_refusal()
     return entries
@@ -120,6 +125,21 @@ def supply(manifest: Manifest, ledger: Ledger, services: LoaderServices, load: C
             )
         ledger.supplied.add(tool.name)
         services.store.replace(_supplied_by(load(tool.target), tool, lazy))
+
+
+def _hooks_of(candidate: Candidate, manifest: Manifest, services: LoaderServices) -> tuple[str, ...]:
+    """The hooks for which a plugin is imported: those its manifest names; a policy before the first call in any case.
+
+    What its manifest leaves out must not be what lets calls past it.
+    """
+    if manifest.role != "policy" or "pre_tool_call" in manifest.hooks:
+        return manifest.hooks
+    reason = (f"plugin {candidate.id!r} is a policy (role: policy), and its manifest doesn't announce the hook "
+              "'pre_tool_call': its code is imported before the first call all the same")  # fmt: skip
+    services.log.add(
+        Decision("warning", f"plugin:{candidate.id}", reason, candidate.id, candidate.origin, _ANNOUNCE, problem=True)
+    )
+    return (*manifest.hooks, "pre_tool_call")
 
 
 def _tell_unknown_hooks(candidate: Candidate, services: LoaderServices) -> None:
