@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from mibyan.records import as_dict, field, record
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Decision:
     """One decision that the runtime took."""
 
@@ -36,7 +37,7 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as a JSON object; empty fields are left out."""
-        return {key: value for key, value in asdict(self).items() if value is not None}
+        return {key: value for key, value in as_dict(self).items() if value is not None}
 
 
 def turn_off(plugin_id: str | None) -> str | None:
@@ -44,7 +45,7 @@ def turn_off(plugin_id: str | None) -> str | None:
     return None if plugin_id is None else f"mibyan plugins disable {plugin_id}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Report:
     """What a runtime has decided so far, oldest first."""
 

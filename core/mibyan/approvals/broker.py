@@ -10,9 +10,9 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from mibyan.records import field, record
 from mibyan.report import Decision, DecisionLog
 from mibyan.schema.jsontext import to_json
 from mibyan.text import bounded, describe_exception, visible
@@ -30,7 +30,7 @@ ANSWERS: Final = ("once", "session", "always", "deny")
 _NOT_AGAIN: Final = "Don't retry or rephrase it; go on without it or ask the user."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ApprovalRequest:
     """A question to a person."""
 
@@ -46,7 +46,7 @@ class ApprovalRequest:
     expires: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Approval:
     """What became of a question."""
 
@@ -57,7 +57,7 @@ class Approval:
     message: str = ""
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class _Waiting:
     request: ApprovalRequest
     answered: threading.Event = field(default_factory=threading.Event)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Options:
     """What the options of `mibyan` said; filled while the words are read."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mibyan.cli.tables import Column, show_fields, show_table
 from mibyan.errors import MibyanError
 from mibyan.plugins.rows import day, row
 from mibyan.plugins.state import DISABLED, FOUND, PROBLEMS
+from mibyan.records import record, replace
 from mibyan.report import Decision, DecisionLog
 from mibyan.text import one_line
 
@@ -37,7 +37,7 @@ def off(record: PluginRecord) -> PluginRecord:
     return replace(record, state=DISABLED, reason=reason, hint="mibyan config validate", loaded_at=None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     """The plugins that a command was run for."""
 

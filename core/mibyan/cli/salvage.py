@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import ConfigError
+from mibyan.records import replace
 
 if TYPE_CHECKING:
     from pathlib import Path

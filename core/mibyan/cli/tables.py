@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from mibyan.cli.output import safe
+from mibyan.records import field, record
 from mibyan.text import bounded
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _NOTHING = "-"
 _LIMIT = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Column:
     """A column of a table."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mibyan.config.keys import join_key
 from mibyan.config.problems import InvalidConfigError, Problem
 from mibyan.config.yamlfile import Document, parse_document, read_document
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mibyan.config.keys import KeyPath
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layer:
     """What one author has said."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from mibyan.config.section import all_keys
 from mibyan.config.settings import Settings, settings_from_data
 from mibyan.errors import ConfigError
 from mibyan.paths import PROJECT_FOLDER
+from mibyan.records import field, record, replace
 from mibyan.schema.frozen import FrozenDict
 from mibyan.text import suggest
 
@@ -32,7 +32,7 @@ FILE_NAME = "config.yaml"
 _HINT = "Mend what is listed; `mibyan config validate` checks it again."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoadedConfig:
     """The settings of a runtime, and where each was written."""
 

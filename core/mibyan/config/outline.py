@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,7 @@ class SpliceError(Exception):
     """The text has a form in which an edit can't be made; the message says which."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """A key with its value, or an item of a list, in the text."""
 

@@ -6,7 +6,6 @@ them). Keys are always text: a plugin may be called `123` or `on`. Sexagesimal n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mibyan.config.keys import join_key
@@ -14,6 +13,7 @@ from mibyan.config.problems import InvalidConfigError, Problem
 from mibyan.config.scalars import describe, resolve
 from mibyan.errors import MibyanError
 from mibyan.paths import read_text
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ MAX_DEPTH = 64
 MAX_VALUES = 200_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Document:
     """A mapping that was read from a file, with the line of every key."""
 

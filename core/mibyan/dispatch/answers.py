@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mibyan.records import field, record
 from mibyan.schema.jsontext import to_data, to_json
 from mibyan.text import describe_exception, for_model, plain_text
 from mibyan.tools.results import ERROR_TYPES, Status, ToolResult
@@ -85,7 +85,7 @@ def invalid_arguments(
     return failure(call, message, "invalid_arguments", violations=told or None, **fields)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Told:
     """What a handler's exception says, in plain types."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
+from mibyan.records import field, record
 from mibyan.schema.jsontext import JSONProblem, parse_strict
 from mibyan.text import plain_text
 
@@ -41,7 +41,7 @@ class ArgumentProblem(Exception):  # noqa: N818 - becomes an answer, not somebod
         return answers.invalid_arguments(call, self.message, self.violations)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Prepared:
     """Arguments that a handler may get."""
 

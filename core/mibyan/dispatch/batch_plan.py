@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mibyan.once import once
+from mibyan.records import record
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mibyan.dispatch.resources_needs import Kind
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlannedCall:
     """One call of a plan."""
 
@@ -47,7 +47,7 @@ class PlannedCall:
         }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class BatchPlan:
     """The plan of several calls, made without running one.
 

@@ -11,10 +11,10 @@ the way to anywhere (it writes a link or a directory on it), the call is *in dou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mibyan.dispatch.resources_index import Touches
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Why: TypeAlias = Literal["same", "barrier", "doubt"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wait:
     """Why a call waits for an earlier one."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mibyan.dispatch.arguments import copy_arguments
@@ -13,6 +12,7 @@ from mibyan.dispatch.pipeline import Refused, _read_approval
 from mibyan.dispatch.resources_needs import FREE, NAMING_SECONDS, Need, declared, named
 from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, Outcome, Step, Steps
 from mibyan.hooks.decisions import Ask, Block
+from mibyan.records import record
 from mibyan.text import describe_exception, one_line
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mibyan.tools.entry import ToolEntry
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Seen:
     """What is known of a call."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.steps import CallCancelled, DeadlinePassed
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ def after_fork() -> None:
     _CLOCKS = threading.Lock()
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Call:
     """What was asked, what is known of it so far, and its answer."""
 

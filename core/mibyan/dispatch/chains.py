@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mibyan.dispatch.steps import ENDINGS, NonsenseError, Outcome, Step, StepTimeout
+from mibyan.records import record
 from mibyan.report import Decision, DecisionLog, turn_off
 from mibyan.text import describe_exception, for_model
 
@@ -33,7 +33,7 @@ Fail: TypeAlias = Callable[["Implementation", str], None]
 ChainSteps: TypeAlias = Generator[Step, Any, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """What an implementation answered (never `None`), and what was read of it."""
 
@@ -41,7 +41,7 @@ class Answer:
     read: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Round:
     """One run of a chain.
 

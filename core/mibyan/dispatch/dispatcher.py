@@ -6,7 +6,6 @@ import logging
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
@@ -14,6 +13,7 @@ from mibyan.dispatch.guard import FAREWELL, Guard
 from mibyan.dispatch.perform import Performer, awaited
 from mibyan.dispatch.runners import Runners
 from mibyan.dispatch.steps import Outcome, enclosing
+from mibyan.records import record
 from mibyan.tools.current import acting
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ log = logging.getLogger("mibyan.dispatch")
 LONG = 300.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Enforcement:
     """What the configuration says of time.
 

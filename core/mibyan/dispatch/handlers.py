@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
@@ -12,6 +11,7 @@ from mibyan.dispatch.limits import limit
 from mibyan.dispatch.plan import accepted_keywords
 from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, Outcome, Step, Steps
 from mibyan.dispatch.values import Rendered, data_of, error_of, render, rendered_parts
+from mibyan.records import replace
 from mibyan.schema.jsontext import to_data, to_json
 from mibyan.text import bounded, for_model
 from mibyan.tools.context import ToolContext

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
@@ -13,6 +12,7 @@ from mibyan.dispatch.guard import FAREWELL
 from mibyan.dispatch.many_gates import GateStep
 from mibyan.dispatch.many_sections import attended, ended, make_batch, opening, result_of, steps_of
 from mibyan.dispatch.steps import CallCancelled
+from mibyan.records import record
 from mibyan.tools.results import ToolResult
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ async def acall_many(
         return await _Waiter(dispatcher, batch).results()
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class _Running:
     """A section under way."""
 

@@ -6,11 +6,11 @@ the batch says later that it may go on. Nothing is held meanwhile, no thread eit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mibyan.dispatch.resources_needs import FREE, Need, named
 from mibyan.dispatch.steps import Outcome, Step, Steps
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from mibyan.dispatch.call import Call
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Place: TypeAlias = Literal["hooks", "approval", "handler"]
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class GateStep(Step):
     """Not a piece of code, but a place to stand at; the outcome lets the call go on."""
 

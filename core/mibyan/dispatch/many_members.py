@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from mibyan.dispatch.call import Call
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from mibyan.tools.results import ToolResult
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Member:
     """One call of a batch."""
 
@@ -53,7 +54,7 @@ class Member:
         return self.place == place and not self.running and self.result is None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Section:
     """A piece of a call's way that may run now: up to its next gate, or to its end."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
@@ -23,6 +22,7 @@ from mibyan.dispatch.steps import (
 )
 from mibyan.errors import MibyanError
 from mibyan.hooks.decisions import Ask, Block, Modify
+from mibyan.records import replace
 from mibyan.text import describe_exception, plain_text, replace_surrogates
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mibyan.once import once
+from mibyan.records import record
 from mibyan.schema.frozen import thaw
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CONTEXT_KEYS = ("task_id", "session_id", "tool_call_id", "user_task", "enabled_tools", "session")
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False, slots=False)
 class Plan:
     """A tool's entry with what was made of its schema and its handler's signature, each on first use."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.arguments import copy_arguments
 from mibyan.hooks.decisions import Ask, Block, Modify, PreDecision, read_decision
+from mibyan.records import field, record
 from mibyan.text import plain_text
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mibyan.hooks.table import Implementation
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Ballot:
     """The decisions of one call, in the order of the implementations."""
 

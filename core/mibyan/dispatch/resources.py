@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mibyan.dispatch.resources_paths import identity, key, places
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mibyan.dispatch.resources_paths import Place
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Resources:
     """The resources of one call as they are now: readers share one, a writer excludes everybody else.
 

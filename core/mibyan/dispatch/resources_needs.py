@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mibyan.dispatch.arguments import copy_arguments
 from mibyan.dispatch.resources import Resources, resolve
 from mibyan.dispatch.steps import ENDINGS, Outcome, Step, Steps, StepTimeout
+from mibyan.records import record
 from mibyan.text import one_line, plain_text
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Kind: TypeAlias = Literal["free", "named", "barrier"]
 NOTHING = Resources()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Need:
     """Whether a call may run beside others.
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+
+from mibyan.records import record
 
 #: Symbolic links that are followed; Linux stops at as many.
 MAX_LINKS = 40
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """The end of a path, whether or not something is there yet."""
 

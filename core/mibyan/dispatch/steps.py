@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from mibyan.dispatch.call import Call
@@ -24,7 +25,7 @@ class Cancellable(Protocol):
         """End it, from any thread; a call's observers still run."""
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Step:
     """A piece of code to run."""
 
@@ -85,7 +86,7 @@ class Step:
             child.cancel(str(why) or "the call it belongs to is over")
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Outcome:
     """What became of a step: a value, or how it ended."""
 

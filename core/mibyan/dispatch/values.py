@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from mibyan.records import record
 from mibyan.schema.jsontext import to_data, to_json
 from mibyan.text import plain_text, replace_surrogates
 from mibyan.tools.results import ToolResult
@@ -20,7 +20,7 @@ _IMAGES = (
 )
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Rendered:
     """A value on its way to the model."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from mibyan.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Block:
     """The call must not run.
 
@@ -18,7 +19,7 @@ class Block:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ask:
     """A person must approve the call first.
 
@@ -31,7 +32,7 @@ class Ask:
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Modify:
     """Change the arguments.
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakSet
 
 from mibyan.errors import PluginError, ToolOwnershipError
 from mibyan.forks import renewed
 from mibyan.hooks.names import HOOK_ARGUMENTS
+from mibyan.records import field, record, replace
 from mibyan.report import Decision, DecisionLog
 from mibyan.text import suggest
 
@@ -32,7 +32,7 @@ _TIERS = {"builtin": 0, "pip": 1, "user": 2, "project": 3, "tools": 4}
 _HOST_TIER = 9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Implementation:
     """One plugin's implementation of one hook."""
 
@@ -54,7 +54,7 @@ class Implementation:
         return f"{self.hook} of {who}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HookChain:
     """The implementations of one hook, in the order in which they run."""
 
@@ -68,7 +68,7 @@ class HookChain:
 _EMPTY = HookChain()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class _Announcement:
     """Hooks that a plugin's manifest names and its code, not imported yet, implements."""
 
@@ -225,8 +225,6 @@ class HookTable:
 
 
 def _numbered(implementation: Implementation, serial: int) -> Implementation:
-    from dataclasses import replace
-
     tier, place, _ = implementation.order
     return replace(implementation, order=(tier, place, serial))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     NoteKind: TypeAlias = Literal["leftover", "near_miss", "shadowed", "skipped", "unknown", "unreadable", "warning"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Target:
     """What has to be imported to load a plugin."""
 
@@ -28,7 +29,7 @@ class Target:
     path: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Candidate:
     """One plugin as it was found; nothing of it has been imported."""
 
@@ -62,7 +63,7 @@ class Candidate:
         return self.problem is None and self.shadowed_by is None and self.disabled is None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Note:
     """Something that was seen and passed over; `doctor` prints it."""
 
@@ -85,7 +86,7 @@ def unreadable(text: str, origin: str) -> Note:
     return Note("unreadable", text, origin, "check its permissions and those of the folders above it, or take it away")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Discovery:
     """What a search has found: the candidates in the order of plugins.F1, and the notes."""
 

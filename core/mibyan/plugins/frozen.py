@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
 from mibyan.plugins.context import is_observer, skill_name, skill_path
 from mibyan.plugins.offers import Offer
 from mibyan.plugins.plugin_registry import supplied
+from mibyan.records import replace
 from mibyan.report import Decision
 from mibyan.text import suggest
 from mibyan.tools.entry import Requirements

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from mibyan.errors import PluginError, ToolOwnershipError
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ class OptIn(Collection[str]):
         return bool(self._allowed)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Ledger:
     """What a plugin did, from its first line of code until it is unloaded."""
 

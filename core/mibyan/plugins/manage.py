@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mibyan.errors import ConfigError, PluginError
 from mibyan.paths import PROJECT_FOLDER
 from mibyan.plugins.sources import ids
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,7 @@ def disable(name: str, records: Sequence[PluginRecord], config: LoadedConfig) ->
     return f"Disabled {record.id}: added it to plugins.disabled. Undo: mibyan plugins enable {record.id}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TrustRequest:
     """What an operator looks at before trusting project code."""
 

@@ -7,9 +7,9 @@ when it has `tools`: then nothing has to be imported to know what the plugin off
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from mibyan.records import as_dict, field, field_names, record
 from mibyan.schema.frozen import FrozenDict, freeze
 from mibyan.tools.entry import Requirements
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MANIFEST_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FrozenTool:
     """A tool's definition, taken from the code once so that listing it imports nothing."""
 
@@ -42,7 +42,7 @@ class FrozenTool:
     requires_env: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolsetDefinition:
     """A toolset that a plugin defines."""
 
@@ -53,7 +53,7 @@ class ToolsetDefinition:
     includes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandDefinition:
     """A command of a plugin, for `mibyan command NAME`."""
 
@@ -63,7 +63,7 @@ class CommandDefinition:
     args_hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Manifest:
     """A plugin's manifest; each attribute is a key of `plugin.yaml` (plugins.M2)."""
 
@@ -197,7 +197,7 @@ def _plain(value: Any) -> Any:
     """`value` as JSON types; what has its default in a nested record is left out."""
     match value:
         case FrozenTool() | ToolsetDefinition() | CommandDefinition() | Requirements():
-            return {name: _plain(part) for name in value.__slots__ if (part := getattr(value, name)) or part is False}
+            return {name: _plain(part) for name, part in as_dict(value).items() if part or part is False}
         case tuple() | list():
             return [_plain(part) for part in value]
         case dict():
@@ -218,5 +218,5 @@ _READERS: dict[str, Any] = {
     "requires": _requirements,
 }
 _EMPTY = Manifest()
-_FIELDS = tuple(name for name in Manifest.__slots__ if name not in {"frozen", "warnings"})
+_FIELDS = tuple(name for name in field_names(Manifest) if name not in {"frozen", "warnings"})
 _DEFAULTS = {name: getattr(_EMPTY, name) for name in _FIELDS}

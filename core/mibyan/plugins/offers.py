@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mibyan.errors import PluginError
+from mibyan.records import record
 from mibyan.text import one_line, suggest
 from mibyan.tools.current import Current, acting
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OfferKind: TypeAlias = Literal["command", "service", "skill", "environment", "cli"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Offer:
     """One thing that a plugin offers under a name."""
 

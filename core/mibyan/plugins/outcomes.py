@@ -11,12 +11,12 @@ import math
 import os
 import threading
 import time
-from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mibyan.plugins.contents import LOADED_BY, Contents
 from mibyan.plugins.sources.files import read_bytes
 from mibyan.plugins.state import ACTIVE, FAILED, FOUND, NEEDS, READY
+from mibyan.records import as_dict, record, replace
 from mibyan.text import bounded
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _LISTS = ("tools", "hooks", "overrides")
 _STATES = frozenset({READY, ACTIVE, FAILED, NEEDS})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outcome:
     """What one load of a plugin came to."""
 
@@ -168,7 +168,7 @@ class Outcomes:
             for plugin_id, digest, outcome in new:
                 kept[plugin_id] = {**_others(kept.get(plugin_id, {}), outcome), digest: outcome}
             self._kept = _bounded(kept)
-            data = {plugin_id: {d: asdict(one) for d, one in known.items()} for plugin_id, known in self._kept.items()}
+            data = {plugin_id: {d: as_dict(one) for d, one in known.items()} for plugin_id, known in self._kept.items()}
             # For the user only: a reason is an exception's text, which may say anything.
             write_atomic(self._path, json.dumps({"version": _VERSION, "outcomes": data}), mode=0o600)
 

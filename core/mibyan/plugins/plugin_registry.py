@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mibyan.errors import ToolOverrideError
+from mibyan.records import replace
 from mibyan.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:

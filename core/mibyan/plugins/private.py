@@ -18,7 +18,6 @@ import os
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.machinery import (
     BYTECODE_SUFFIXES,
     EXTENSION_SUFFIXES,
@@ -32,6 +31,7 @@ from importlib.machinery import (
 from typing import TYPE_CHECKING, Any
 
 from mibyan.plugins.process_state import remove_module
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ class SealedLoader(SourceFileLoader):
         return self._source if path == self.path else super().get_data(path)
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class PrivatePackage:
     """The private package of one plugin.
 

@@ -16,8 +16,9 @@ import sys
 import threading
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,7 +35,7 @@ _ATTRIBUTES: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _KeptList:
     """A list and its items: it is put back in place, in the same list object."""
 
@@ -60,7 +61,7 @@ class _KeptList:
         return _KeptList(self.items, (*self.copy, *added))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _KeptValue:
     """A value and how it is written."""
 

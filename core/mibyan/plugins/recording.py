@@ -11,8 +11,9 @@ from __future__ import annotations
 import sys
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from mibyan.tools.registry import ToolRegistry
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Asked:
     """One thing that a module asked for at its import."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
+from mibyan.records import field, record
 from mibyan.tools.current import Current, acting
 from mibyan.tools.function import ToolFunction
 
@@ -27,7 +27,7 @@ _OWN_HOOKS = frozenset({"mibyan_register", "mibyan_unload"})
 _TAKES_ANY = 0x04
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Parts:
     """What of a plugin is looked at."""
 

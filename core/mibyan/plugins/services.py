@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
+from mibyan.records import field, record
 from mibyan.report import DecisionLog
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mibyan.tools.store import RegistryStore
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoaderServices:
     """The parts of a runtime that plugins are loaded into, and what the command line said."""
 

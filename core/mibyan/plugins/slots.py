@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mibyan.plugins.sources import ids
 from mibyan.plugins.state import ACTIVE, FOUND, NEEDS, READY, PluginRecord
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mibyan.tools.store import RegistryStore
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class PluginSlot:
     """What the loader knows about one plugin; changed only by the loader."""
 

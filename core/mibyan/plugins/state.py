@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from mibyan.plugins.candidate import Candidate
@@ -43,7 +44,7 @@ RULES: Final = {
 PROBLEMS: Final = frozenset({UNTRUSTED, INCOMPATIBLE, NEEDS, FAILED, SHADOWED})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PluginRecord:
     """One plugin: what was found, what became of it, and why."""
 

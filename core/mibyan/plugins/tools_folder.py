@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -14,6 +13,7 @@ from mibyan.plugins.sources.ids import same
 from mibyan.plugins.sources.selection import Selection
 from mibyan.plugins.sources.tools_dir import find_tools
 from mibyan.plugins.telling import tell_notes
+from mibyan.records import replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from inspect import cleandoc
 from typing import TYPE_CHECKING
+
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from docstring_parser import Docstring
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 _STRUCTURE = re.compile(r"^[ \t]*(?:[A-Z][\w ]{0,30}:[ \t]*$|:\w+|@\w+|-{3,}[ \t]*$)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Documentation:
     """A docstring, read."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mibyan.records import record
 from mibyan.schema.place import place
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 128
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Repair:
     """One value that was replaced by another with the same meaning (dispatch.A2)."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mibyan.errors import ToolSchemaError
+from mibyan.records import record
 from mibyan.schema.annotations import Scope, means
 from mibyan.schema.docstrings import Documentation, read_docstring
 from mibyan.schema.plaintypes import converter, is_field, is_plain, plain_schema
@@ -29,7 +29,7 @@ _UNNAMED = ("positional-only", "*args", "**kwargs")
 _VARARGS, _VARKEYWORDS, _COROUTINE = 0x04, 0x08, 0x80
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parameter:
     """One parameter that the model fills."""
 

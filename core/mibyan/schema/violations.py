@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mibyan.records import record
 from mibyan.schema.jsontext import to_json
 from mibyan.schema.place import place
 from mibyan.text import bounded, one_line, suggest
@@ -26,7 +26,7 @@ _FORMATS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Violation:
     """One thing that is wrong with a value."""
 

@@ -8,10 +8,10 @@ import threading
 import time
 import weakref
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mibyan.records import record
 from mibyan.report import Decision, DecisionLog
 from mibyan.text import bounded, describe_exception, plain_text
 from mibyan.tools.current import acting
@@ -31,7 +31,7 @@ log = logging.getLogger("mibyan.availability")
 Identity: TypeAlias = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """Whether a tool is available."""
 
@@ -43,7 +43,7 @@ class Verdict:
 AVAILABLE = Verdict(available=True)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Kept:
     """The last verdict of a check."""
 

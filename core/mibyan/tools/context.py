@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     import logging
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from mibyan.config.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolContext:
     """The call a tool runs in; a parameter annotated with this class gets it."""
 

@@ -8,8 +8,9 @@ nobody is running: what it does through the facade can't be attributed (registry
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mibyan.tools.store import RegistryStore
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Current:
     """The code that runs in this context."""
 

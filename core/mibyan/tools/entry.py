@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     Timeout: TypeAlias = float | Callable[[dict[str, Any]], float | None] | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Requirements:
     """What a manifest says a tool needs; it counts for availability and is decided without an import."""
 
@@ -30,7 +31,7 @@ class Requirements:
         return bool(self.env or self.bins or self.modules)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ToolEntry:
     """One registered tool, immutable.
 

@@ -6,9 +6,10 @@ replaying what the others did. So a registry always looks as if only the owners 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
+
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -50,7 +51,7 @@ class Verdict(Enum):
 _ACCEPTED = {Verdict.TAKEN, Verdict.REPLACED, Verdict.OVERRIDDEN, Verdict.LAST_WINS}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Act:
     """One thing an owner did about a name: registered an entry, or (`entry=None`) removed it."""
 
@@ -59,7 +60,7 @@ class Act:
     override: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Policy:
     """The operator's rules.
 
@@ -94,7 +95,7 @@ def _is_plugin(owner: Owner) -> bool:
     return owner.kind == "unattributed" or (owner.kind == "plugin" and not owner.is_builtin)
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Holding:
     """Who holds a name: the stack of accepted entries, the holder last."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 TIERS: dict[str, int] = {"builtin": 0, "pip": 1, "user": 2, "project": 3, "tools": 4}
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@record(eq=False, weakref_slot=True)
 class Owner:
     """Somebody who may hold names in a registry; two owners are the same only if they are the same object."""
 

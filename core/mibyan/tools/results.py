@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from mibyan.records import field, record
 
 Status: TypeAlias = Literal["ok", "error", "blocked", "denied", "timeout", "cancelled"]
 
@@ -15,7 +16,7 @@ ERROR_TYPES: tuple[str, ...] = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCall:
     """A call as the model makes it.
 
@@ -30,7 +31,7 @@ class ToolCall:
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolResult:
     """The one answer to a call."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from mibyan.tools.owner import Owner
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class RegistrySnapshot:
     """What a registry held at one moment."""
 
@@ -43,7 +44,7 @@ def _by_toolset(entries: Mapping[str, ToolEntry]) -> Mapping[str, tuple[str, ...
     return MappingProxyType({toolset: tuple(sorted(found[toolset])) for toolset in sorted(found)})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Toolset:
     """A bundle of tools as a plugin or the operator declares it."""
 

@@ -5,10 +5,11 @@ A built-in toolset holds whatever is registered under its name; everything above
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
+
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +32,7 @@ class Rule(Enum):
         return entry is None or not entry.interactive
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bundle:
     """One bundle of Mibyan's own."""
 

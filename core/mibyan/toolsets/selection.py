@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from mibyan.records import field, record
 from mibyan.report import Decision
 from mibyan.toolsets.bundles import CORE, PRESET_PREFIX
 from mibyan.toolsets.expansion import Expansion
@@ -26,7 +26,7 @@ def nowhere(key: tuple[str | int, ...]) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stand:
     """Where a name stands that decides about toolsets."""
 
@@ -36,7 +36,7 @@ class Stand:
     line: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selection:
     """The tools of a session, before availability."""
 

@@ -190,12 +190,11 @@ def validate(invocation: Invocation) -> int:
 
 
 def _problems(error: ConfigError) -> list[dict[str, Any]]:
-    from dataclasses import asdict
-
     from mibyan.config.problems import InvalidConfigError
+    from mibyan.records import as_dict
 
     if isinstance(error, InvalidConfigError):
-        return [asdict(problem) for problem in error.problems]
+        return [as_dict(problem) for problem in error.problems]
     return [{"file": error.origin, "line": None, "key": "", "message": error.message, "suggestion": None}]
 
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.filecache import CacheFile, StampedCache, stamp
 from mibyan.plugins.manifest import Manifest
+from mibyan.records import field_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 #: What was kept by a Mibyan that read manifests otherwise is worth nothing.
-_SHAPE = f"discovery 3 {' '.join(Manifest.__slots__)}"
+_SHAPE = f"discovery 3 {' '.join(field_names(Manifest))}"
 
 
 class ContentCache:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mibyan.errors import PluginError
 from mibyan.plugins.sources.files import names_in, read_bytes, reason
 from mibyan.plugins.sources.manifests import FOLDER_MANIFEST
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ BYTES_LIMIT = 256 * 1024 * 1024
 _IGNORED = "__pycache__"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FolderDigest:
     """Every file of a folder with its SHA-256, and one digest for all."""
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mibyan.plugins.candidate import Note, unreadable
 from mibyan.plugins.sources.entrypoints import may_concern
 from mibyan.plugins.sources.files import read_bytes, reason
 from mibyan.plugins.sources.ids import canonical
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ _NAMED = frozenset({"mibyan_", "mibyan-", "mibyan."})
 _EGG = re.compile(r"(?P<name>[^-]+)(?:-(?P<version>.+?))?(?:-py\d[\d.]*(?:-.*)?)?")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Distribution:
     """A distribution whose name or entry points may concern us."""
 

@@ -8,7 +8,8 @@ would take half of it: hence a reader of its own, which does what `importlib.met
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from mibyan.records import record
 
 #: The entry point group of Mibyan's plugins.
 GROUP = "mibyan.plugins"
@@ -22,7 +23,7 @@ _VALUE = re.compile(
 _MEANT = {"mibyan", "mibyanplugin", "mibyanplugins", "mibyantool", "mibyantools", "hermesplugin", "hermesplugins"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EntryPoint:
     """One line of an entry point group."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -10,6 +9,7 @@ from mibyan.plugins.candidate import Candidate, Discovery, Note, Target, unreada
 from mibyan.plugins.sources.files import is_directory, is_file, names_in, reason
 from mibyan.plugins.sources.ids import differing, module_name, name_problem
 from mibyan.plugins.sources.manifests import FOLDER_MANIFEST, read_manifest
+from mibyan.records import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

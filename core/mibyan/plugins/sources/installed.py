@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import replace
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,6 +18,7 @@ from mibyan.plugins.sources.ids import PREFIX, differing, distribution_id, key, 
 from mibyan.plugins.sources.manifests import WHEEL_MANIFEST, manifest_of, read_manifest
 from mibyan.plugins.sources.modules import data_names, package_folder, package_manifest, top_folders
 from mibyan.plugins.sources.sitepaths import searched
+from mibyan.records import replace
 from mibyan.text import one_line
 
 if TYPE_CHECKING:

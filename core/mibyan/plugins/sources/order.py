@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mibyan.plugins.candidate import Note
 from mibyan.plugins.sources.ids import PROJECT_TOOLS, key
+from mibyan.records import replace
 from mibyan.tools.owner import TIERS
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mibyan.plugins.candidate import Note
 from mibyan.plugins.sources.ids import covers, unknown
+from mibyan.records import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _NO = "no:"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selection:
     """Which plugins are on; ids in any spelling."""
 

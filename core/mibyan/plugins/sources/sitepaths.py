@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mibyan.plugins.sources.files import is_directory, names_in, read_bytes
+from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interpreter:
     """Where the running Python keeps what was installed."""
 

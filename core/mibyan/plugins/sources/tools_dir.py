@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mibyan.plugins.candidate import Candidate, Discovery, Note, Target, unreadable
 from mibyan.plugins.sources.files import is_directory, is_file, names_in, read_bytes, reason
 from mibyan.plugins.sources.ids import PROJECT_TOOLS, TOOLS
+from mibyan.records import as_dict, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +83,7 @@ def _verdict(path: Path, cache: ContentCache) -> dict[str, Any]:
 def _scanned(path: Path) -> dict[str, Any]:
     from mibyan.plugins.sources.toolscan import verdict
 
-    return asdict(verdict(read_bytes(path)))
+    return as_dict(verdict(read_bytes(path)))
 
 
 def _candidate(root: Path, path: Path, plugin_id: str) -> Candidate:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from mibyan.records import record
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _REGISTER = frozenset({"registry.register", "mibyan.registry.register"})
 _DECORATOR = frozenset({"tool", "mibyan.tool"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """What a file's source says."""
 

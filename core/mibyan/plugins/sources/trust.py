@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import MibyanError, PluginError
 from mibyan.plugins.sources.digest import digest_folder
 from mibyan.plugins.sources.files import read_bytes, reason
 from mibyan.plugins.sources.ids import key, trust_word
+from mibyan.records import record
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _SIZE_LIMIT = 64 * 1024 * 1024
 _MOST_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TrustVerdict:
     """Whether something may run, and why not."""
 
