@@ -42,11 +42,11 @@ def test_R2_no_description_is_no_description(format_):
 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_D1_unknown_keys_of_a_schema_stay_here(format_):
-    """registry.D1: providers refuse keys they don't know; OpenAI's `strict` is known to one of them."""
+    """registry.D1: providers refuse keys they don't know; `strict` is known to OpenAI."""
     schema = normalise_schema("x", {"emoji": "🌦", "strict": True})
     text = json.dumps(render(schema, format_))
     assert "emoji" not in text
-    assert ("strict" in text) is (format_ == "openai")
+    assert ("strict" in text) is format_.startswith("openai")
 
 
 @pytest.mark.parametrize(

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mibyan.schema.portable import portable
+from mibyan.schema.portable import Inexpressible, portable
 from mibyan.text import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    #: Takes a reason.
+    Note: TypeAlias = Callable[[str], object] | None
 
-def render(schema: Mapping[str, Any], format: str, *, annotations: Mapping[str, bool] | None = None) -> dict[str, Any]:  # noqa: A002 - the public surface calls it so
+
+def render(
+    schema: Mapping[str, Any],
+    format: str,  # noqa: A002 - the public surface calls it so
+    *,
+    annotations: Mapping[str, bool] | None = None,
+    note: Callable[[str], object] | None = None,
+) -> dict[str, Any]:
     """One tool as a provider wants it told; its parts are shared with `schema`, not copied.
 
     Its parameters are portable (`mibyan.schema.portable`): as they are, where the provider takes them so.
+
+    With `strict: true` in the schema OpenAI's formats have the parameters of a strict function
+    (`mibyan.schema.portable_strict`); where there are none, the usual ones, and `strict: false`.
 
     Args:
         schema: A normalised schema: `{"name", "parameters"}` and perhaps `"description"` and more.
         format: One of `FORMATS`.
         annotations: MCP's hints (2025-06-18, server/tools); only `mcp` tells them.
+        note: Is told why a strict function isn't one, in words without a full stop.
 
     Returns:
         `openai` `{"type": "function", "function": {"name", "description", "parameters"}}`; `openai-responses` `{"type", "name", "description",
-        "parameters"}`; `anthropic` `{"name", "description", "input_schema"}`; `gemini` `{"name", "description",
+        "parameters"}` (both with `"strict"` where the schema has it); `anthropic` `{"name", "description", "input_schema"}`; `gemini` `{"name", "description",
         "parametersJsonSchema"}`; `mcp` `{"name", "description", "inputSchema", "annotations"}`. A description is
         there where the schema has one.
 
@@ -38,31 +51,49 @@ def render(schema: Mapping[str, Any], format: str, *, annotations: Mapping[str, 
         hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(FORMATS)}."
         msg = f"Unknown format {format!r}; {hint}"
         raise ValueError(msg) from None
-    return renderer(schema, annotations or {})
+    return renderer(schema, annotations or {}, note)
 
 
-def _openai(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
+def _openai(schema: Mapping[str, Any], _annotations: Mapping[str, bool], note: Note) -> dict[str, Any]:
     # Providers refuse requests with keys they don't know.
     known = schema if schema.keys() <= _OPENAI_KEYS else {k: v for k, v in schema.items() if k in _OPENAI_KEYS}
+    if "strict" in known:
+        return {"type": "function", "function": {**_named(schema), **_function(schema, "openai", note)}}
     parameters = portable(schema["parameters"], "openai")
     if parameters is not schema["parameters"]:
         known = {**known, "parameters": parameters}
     return {"type": "function", "function": known}
 
 
-def _openai_responses(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
-    return {"type": "function", **_named(schema), "parameters": portable(schema["parameters"], "openai-responses")}
+def _openai_responses(schema: Mapping[str, Any], _annotations: Mapping[str, bool], note: Note) -> dict[str, Any]:
+    return {"type": "function", **_named(schema), **_function(schema, "openai-responses", note)}
 
 
-def _anthropic(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
+def _function(schema: Mapping[str, Any], format_: str, note: Note) -> dict[str, Any]:
+    """The parameters of an OpenAI function, and whether it is strict if the schema says something about that."""
+    wish = schema.get("strict")
+    if wish is True:
+        from mibyan.schema.portable_strict import strict
+
+        try:
+            return {"parameters": strict(schema["parameters"]), "strict": True}
+        except Inexpressible as why:
+            wish = False
+            if note is not None:
+                note(str(why))
+    parameters = portable(schema["parameters"], format_)
+    return {"parameters": parameters, "strict": False} if wish is False else {"parameters": parameters}
+
+
+def _anthropic(schema: Mapping[str, Any], _annotations: Mapping[str, bool], _note: Note) -> dict[str, Any]:
     return {**_named(schema), "input_schema": portable(schema["parameters"], "anthropic")}
 
 
-def _gemini(schema: Mapping[str, Any], _annotations: Mapping[str, bool]) -> dict[str, Any]:
+def _gemini(schema: Mapping[str, Any], _annotations: Mapping[str, bool], _note: Note) -> dict[str, Any]:
     return {**_named(schema), "parametersJsonSchema": portable(schema["parameters"], "gemini")}
 
 
-def _mcp(schema: Mapping[str, Any], annotations: Mapping[str, bool]) -> dict[str, Any]:
+def _mcp(schema: Mapping[str, Any], annotations: Mapping[str, bool], _note: Note) -> dict[str, Any]:
     return {**_named(schema), "inputSchema": portable(schema["parameters"], "mcp"), "annotations": dict(annotations)}
 
 
@@ -76,7 +107,7 @@ def _named(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 _OPENAI_KEYS = frozenset(("name", "description", "parameters", "strict"))
 
-_RENDERERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, bool]], dict[str, Any]]] = {
+_RENDERERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, bool], Note], dict[str, Any]]] = {
     "openai": _openai,
     "openai-responses": _openai_responses,
     "anthropic": _anthropic,

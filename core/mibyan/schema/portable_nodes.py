@@ -62,7 +62,7 @@ class Words:
                 schema["not"] = {}
         if self._subset:
             schema = self._within_subset(schema)
-        return _with_null(schema, apart=self._subset) if nullable else schema
+        return with_null(schema, apart=self._subset) if nullable else schema
 
     def _give_items(self, schema: dict[str, Any]) -> None:
         """Arrays say what their items are: without, or with `prefixItems` alone, OpenAI refuses them."""
@@ -95,7 +95,7 @@ def require(schema: dict[str, Any], names: list[str]) -> None:
         schema.pop("required", None)
 
 
-def _with_null(schema: dict[str, Any], *, apart: bool) -> dict[str, Any]:
+def with_null(schema: dict[str, Any], *, apart: bool) -> dict[str, Any]:
     """OpenAPI 3.0's `nullable` as a type, or as one more alternative where other keywords would refuse null.
 
     Args:

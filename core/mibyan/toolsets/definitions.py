@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mibyan.report import Decision
@@ -234,7 +235,8 @@ class DefinitionBuilder:
         """The definition in the provider's words; `None`, and a record, if it has none for it."""
         reason = "the format has no words for its schema"
         try:
-            definition = formats.render(schema, format_, annotations=entry.annotations)
+            note = partial(self._relax, entry, format_) if "strict" in schema else None
+            definition = formats.render(schema, format_, annotations=entry.annotations, note=note)
             if definition is not None:
                 frozen: FrozenDict = freeze(definition)
                 return frozen
@@ -253,10 +255,17 @@ class DefinitionBuilder:
 
     def _leave_out(self, entry: ToolEntry, format_: str, reason: str) -> None:
         text = f"Tool {entry.name!r} is left out of the format {format_!r}: {reason}."
+        fix = f"Change its schema: `mibyan tools show {entry.name} --json`; other formats have it."
+        self._tell("skipped", entry, text, fix)
+
+    def _relax(self, entry: ToolEntry, format_: str, reason: str) -> None:
+        text = f"Tool {entry.name!r} isn't strict in the format {format_!r}: {reason}. Its arguments are validated here."
+        self._tell("warning", entry, text, f"Change its schema: `mibyan tools show {entry.name} --json`.")
+
+    def _tell(self, kind: str, entry: ToolEntry, text: str, fix: str) -> None:
         from mibyan.tools.origin import place_of
 
-        fix = f"Change its schema: `mibyan tools show {entry.name} --json`; other formats have it."
-        if self._log.add(Decision("skipped", f"tool:{entry.name}", text, entry.plugin_id, place_of(entry), fix,
+        if self._log.add(Decision(kind, f"tool:{entry.name}", text, entry.plugin_id, place_of(entry), fix,
                                   problem=True, rule="registry.D4")):  # fmt: skip
             import logging
 
