@@ -259,7 +259,9 @@ class DefinitionBuilder:
         self._tell("skipped", entry, text, fix)
 
     def _relax(self, entry: ToolEntry, format_: str, reason: str) -> None:
-        text = f"Tool {entry.name!r} isn't strict in the format {format_!r}: {reason}. Its arguments are validated here."
+        text = (
+            f"Tool {entry.name!r} isn't strict in the format {format_!r}: {reason}. Its arguments are validated here."
+        )
         self._tell("warning", entry, text, f"Change its schema: `mibyan tools show {entry.name} --json`.")
 
     def _tell(self, kind: str, entry: ToolEntry, text: str, fix: str) -> None:
