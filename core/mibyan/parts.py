@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mibyan.approvals.broker import Approvals
 from mibyan.config.load import LoadedConfig, load_config
 from mibyan.dispatch import call
+from mibyan.dispatch.apart import run_apart
 from mibyan.dispatch.call import Call
 from mibyan.dispatch.chains import ChainRunner, Round
 from mibyan.dispatch.dispatcher import Dispatcher, Enforcement
@@ -35,7 +36,7 @@ from mibyan.tools.store import RegistryStore
 from mibyan.views import ApprovalsView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mibyan.dispatch.session import Session
     from mibyan.plugins.loader import PluginLoader
@@ -76,6 +77,7 @@ class Parts:
         self.availability = Availability(
             settings.availability.ttl, settings.availability.grace, log=self.log,
             run_async=self._run_async, acting_as=lambda owner: acting_as(self.store, owner), clean=self._redactor.redact,
+            apart=self._run_apart, limit=settings.dispatch.hook_timeout,
         )  # fmt: skip
         self._chains = ChainRunner(lambda: settings.dispatch.hook_timeout, self.log, self._redactor.redact)
         self.dispatcher = self._make_dispatcher()
@@ -270,6 +272,14 @@ class Parts:
 
     def _run_async(self, awaitable: Any) -> Any:
         return self.dispatcher.run_async(awaitable)
+
+    def _run_apart(self, job: Callable[[], None], moment: Callable[[], float], take_over: Callable[[], bool]) -> bool:
+        """Run a pass's checks on the runtime's threads: one that hangs is given up."""
+        loading = sys.modules.get("mibyan.plugins.transaction")
+        if loading is not None and loading._TURN.is_mine:
+            job()  # Its plugin may have to be loaded, and only this thread has the turn for that.
+            return True
+        return run_apart(self.dispatcher.runners, "a check", job, moment, take_over)
 
     def _start_async(self, awaitable: Any) -> None:
         self.dispatcher.start_async(awaitable)

@@ -127,7 +127,7 @@ class AvailabilityView:
 
     def verdict(self, entry: ToolEntry) -> Verdict:
         """The verdict of one entry."""
-        return self._availability.verdict(entry)
+        return self._availability.verdicts((entry,))[entry.name]
 
     def invalidate(self) -> None:
         """Forget every verdict: who asks next probes anew."""

@@ -78,7 +78,7 @@ class DispatchSettings(Section):
     timeout: Seconds = key(300, "Seconds that a call may take when neither it nor its tool says.")
     max_workers: Workers = key(8, "Calls that run side by side.")
     max_result_chars: Count = key(100_000, "Characters of a result that the model gets; the rest is kept in a file.")
-    hook_timeout: Seconds = key(30, "Seconds that a hook may take in a guarded call.")
+    hook_timeout: Seconds = key(30, "Seconds that a hook may take in a guarded call, and a tool's check.")
     validate: Flag = key(
         default=True, description="off: arguments are neither repaired nor checked by the tool's schema."
     )

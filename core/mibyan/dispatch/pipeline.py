@@ -164,12 +164,13 @@ class Pipeline:
             entry = yield from self._activate(call, entry)
         if entry.check_fn is None and not entry.requires:
             return entry
-        step = Step(self._availability.verdict, (entry,), owner=entry.owner, label=f"the check of {entry.name}")
-        outcome = yield step
+        outcome = yield Step(self._availability.verdict, (entry,), owner=entry.owner, limit=self._availability.limit,
+                             label=f"the check of {entry.name}")  # fmt: skip
         if isinstance(outcome.error, DeadlinePassed | CallCancelled):
             # Whoever asks next mustn't wait for a probe that nobody waits for.
             self._availability.abandon(entry)
-        verdict = _value(outcome)
+        hangs = isinstance(outcome.error, StepTimeout)
+        verdict = self._availability.give_up(entry) if hangs else _value(outcome)
         if not verdict.available:
             raise Refused(answers.unavailable(call, verdict.reason))
         return entry

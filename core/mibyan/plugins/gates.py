@@ -154,8 +154,8 @@ def missing(candidate: Candidate) -> Refusal | None:
     """Which variable, program or module its manifest requires for all of it and isn't there (registry.V1)."""
     if candidate.manifest is None or not candidate.manifest.requires:
         return None
-    from mibyan.tools.availability import missing_requirements
     from mibyan.tools.mending import mending
+    from mibyan.tools.requirements import missing_requirements
 
     requires = candidate.manifest.requires
     lacking = missing_requirements(requires)

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
-import weakref
 from contextvars import ContextVar
-from types import MethodType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from mibyan.records import record
 from mibyan.report import Decision, DecisionLog
 from mibyan.text import bounded, describe_exception, plain_text
+from mibyan.tools.check_identity import Identity, identity, reference, same
+from mibyan.tools.check_pass import Apart, CheckPass
 from mibyan.tools.current import acting
 from mibyan.tools.mending import mending_check
 from mibyan.tools.origin import place_of
+from mibyan.tools.requirements import missing_requirements
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from mibyan.tools.entry import CheckFn, Requirements, ToolEntry
+    from mibyan.tools.entry import CheckFn, ToolEntry
     from mibyan.tools.owner import Owner
 
 log = logging.getLogger("mibyan.availability")
-
-
-#: What makes two checks one.
-Identity: TypeAlias = tuple[int, int]
 
 
 @record
@@ -56,12 +52,17 @@ class _Kept:
 class _Flight:
     """A probe under way, for those who ask meanwhile."""
 
-    __slots__ = ("done", "thread", "verdict")
+    __slots__ = ("done", "forgotten", "late", "thread", "verdict")
 
-    def __init__(self) -> None:
+    def __init__(self, forgotten: int) -> None:
+        #: Set when there is a verdict for those who wait.
         self.done = threading.Event()
         self.thread = threading.get_ident()
+        #: How often everything had been forgotten when it began: after another time it is no news.
+        self.forgotten = forgotten
         self.verdict = _ENDED
+        #: Whether it was given up, and still runs.
+        self.late = False
 
 
 #: The probes within which this code runs, on whatever thread or loop.
@@ -78,6 +79,9 @@ class Availability:
         run_async: Runs an awaitable that a check gave; without one such a check is unavailable.
         acting_as: Lets code of a tool's owner run in its name; without one it runs in nobody's.
         clean: Takes secrets out of a text.
+        apart: Runs a pass's checks where one that hangs can be given up; without it they run where they are asked for,
+            and a pass takes as long as they do.
+        limit: Seconds after which a check of a pass is given up: its tool is unavailable until the check has answered.
         clock: Gives the time, in seconds.
     """
 
@@ -93,10 +97,14 @@ class Availability:
         run_async: Callable[[Awaitable[Any]], Any] | None = None,
         acting_as: Callable[[Owner], acting] = lambda _: acting(None),
         clean: Callable[[str], str] = str,
+        apart: Apart | None = None,
+        limit: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.ttl = ttl
         self.grace = grace
+        self.limit = limit
+        self._apart = apart
         self._decisions = DecisionLog() if log is None else log
         self._run_async = run_async
         self._acting_as = acting_as
@@ -105,35 +113,45 @@ class Availability:
         self._lock = threading.Lock()
         self._kept: dict[Identity, tuple[Any, _Kept]] = {}
         self._flights: dict[Identity, _Flight] = {}
-        #: How often everything was forgotten: a probe that began before that is no news.
+        #: How often everything was forgotten.
         self._forgotten = 0
         self._told: dict[tuple[str, str], None] = {}
 
     def verdicts(self, entries: Iterable[ToolEntry]) -> dict[str, Verdict]:
-        """The verdict of each entry, by name: one pass, in which each distinct check is probed at most once."""
-        seen: dict[Identity, Verdict] = {}
+        """The verdict of each entry, by name: one pass, in which each distinct check is probed at most once.
+
+        A check that doesn't answer within `limit` is left alone: its tool is unavailable, and the pass goes on.
+        """
         found: dict[str, Verdict] = {}
+        left: dict[Identity, list[ToolEntry]] = {}
         for entry in entries:
-            if entry.check_fn is None and not entry.requires:
-                found[entry.name] = AVAILABLE
-                continue
-            missing = missing_requirements(entry.requires)
-            if missing is not None:
-                found[entry.name] = Verdict(available=False, reason=missing)
-            elif entry.check_fn is None:
-                found[entry.name] = AVAILABLE
-            else:
-                key = _identity(entry.check_fn)
-                if key not in seen:
-                    seen[key] = self._judge(entry, entry.check_fn, key)
-                found[entry.name] = seen[key]
+            verdict = self._without_probe(entry)
+            if verdict is None:
+                left.setdefault(identity(entry.check_fn), []).append(entry)
+                verdict = _ENDED
+            found[entry.name] = verdict
+        if left:
+            turn = CheckPass([several[0] for several in left.values()], self._judge, self.give_up, self.limit)
+            for several, verdict in zip(left.values(), turn.run(self._apart), strict=True):
+                found.update((entry.name, verdict) for entry in several)
         return found
 
     def verdict(self, entry: ToolEntry) -> Verdict:
-        """The verdict of one entry."""
-        if entry.check_fn is None and not entry.requires:
-            return AVAILABLE
-        return self.verdicts((entry,))[entry.name]
+        """The verdict of one entry, its check asked on this thread and waited for as long as it takes."""
+        return self._without_probe(entry) or self._judge(entry)
+
+    def give_up(self, entry: ToolEntry) -> Verdict:
+        """The verdict on a check that isn't waited for any more after `limit`; nobody asks it anew until it has answered."""
+        check: CheckFn = entry.check_fn  # type: ignore[assignment]
+        key = identity(check)
+        with self._lock:
+            flight = self._flights.get(key)
+            forgotten = self._forgotten if flight is None else flight.forgotten
+        verdict = self._settle(entry, check, key, self._late, forgotten, tell=True)
+        if flight is not None:
+            flight.verdict, flight.late = verdict, True
+            flight.done.set()
+        return verdict
 
     def invalidate(self) -> None:
         """Forget every verdict; who asks next doesn't wait for a probe that has begun already."""
@@ -146,31 +164,51 @@ class Availability:
         """Nobody waits for this tool's probe any more: who asks next probes anew."""
         if entry.check_fn is not None:
             with self._lock:
-                self._flights.pop(_identity(entry.check_fn), None)
+                self._flights.pop(identity(entry.check_fn), None)
 
     def after_fork(self) -> None:
         """In a child process: whoever probed when it was made isn't there."""
         self._lock = threading.Lock()
         self._flights = {}
 
-    def _judge(self, entry: ToolEntry, check: CheckFn, key: Identity) -> Verdict:
-        ttl = self.ttl if entry.check_ttl is None else entry.check_ttl
-        now = self._clock()
+    def _without_probe(self, entry: ToolEntry) -> Verdict | None:
+        """What is known without asking the check; `None`: it must be asked."""
+        missing = missing_requirements(entry.requires) if entry.requires else None
+        if missing is not None:
+            return Verdict(available=False, reason=missing)
+        check = entry.check_fn
+        if check is None:
+            return AVAILABLE
         with self._lock:
-            kept = self._recall(key, check)
-            if kept is not None and now - kept.at < ttl:
-                return kept.verdict
+            return self._fresh(entry, identity(check), check)
+
+    def _fresh(self, entry: ToolEntry, key: Identity, check: CheckFn) -> Verdict | None:
+        """The last verdict, if it still counts; the lock is held."""
+        ttl = self.ttl if entry.check_ttl is None else entry.check_ttl
+        kept = self._recall(key, check) if ttl > 0 else None
+        return kept.verdict if kept is not None and self._clock() - kept.at < ttl else None
+
+    def _judge(self, entry: ToolEntry) -> Verdict:
+        """Ask the check, or wait for who asks it just now."""
+        check: CheckFn = entry.check_fn  # type: ignore[assignment]
+        key = identity(check)
+        with self._lock:
+            fresh = self._fresh(entry, key, check)
+            if fresh is not None:
+                return fresh
             flight = self._flights.get(key)
             if flight is None:
-                mine, forgotten = _Flight(), self._forgotten
-                self._flights[key] = mine
+                mine = self._flights[key] = _Flight(self._forgotten)
             elif flight.thread == threading.get_ident() or flight in _PROBING.get():
                 return _ASKS_ITSELF
         if flight is not None:
+            if flight.late:
+                return self._settle(entry, check, key, self._late, flight.forgotten, tell=True)
             return flight.verdict if flight.done.wait(PATIENCE) else _HANGS
         token = _PROBING.set((*_PROBING.get(), mine))
         try:
-            mine.verdict = self._settle(entry, check, key, *self._probe(entry, check), forgotten)
+            verdict, raised = self._probe(entry, check)
+            mine.verdict = self._settle(entry, check, key, verdict, mine.forgotten, tell=raised)
         finally:
             _PROBING.reset(token)
             with self._lock:
@@ -179,10 +217,14 @@ class Availability:
             mine.done.set()
         return mine.verdict
 
+    @property
+    def _late(self) -> Verdict:
+        return Verdict(available=False, reason=f"its check did not answer within {self.limit:g} s")
+
     def _settle(
-        self, entry: ToolEntry, check: CheckFn, key: Identity, verdict: Verdict, raised: bool, forgotten: int,  # noqa: FBT001 - as `_probe` gives it
-    ) -> Verdict:  # fmt: skip
-        """Keep a fresh verdict, and forgive a failure within the grace of a pass."""
+        self, entry: ToolEntry, check: CheckFn, key: Identity, verdict: Verdict, forgotten: int, *, tell: bool
+    ) -> Verdict:
+        """Keep a fresh verdict, and forgive a failure within the grace of a pass; `tell`: a failure is told."""
         grace = self.grace if entry.check_grace is None else entry.check_grace
         now = self._clock()
         with self._lock:
@@ -196,7 +238,7 @@ class Availability:
             self._warn(entry, f"Check of tool {entry.name!r} failed within its grace of {grace:g} s "
                               f"({verdict.reason}); the tool stays.", once="grace")  # fmt: skip
             return AVAILABLE
-        if raised:
+        if tell:
             self._warn(entry, f"Tool {entry.name!r} is unavailable: {verdict.reason}.")
         if verdict.available:
             self._told.pop((entry.name, "grace"), None)
@@ -236,15 +278,15 @@ class Availability:
         held = self._kept.get(key)
         if held is None:
             return None
-        reference, kept = held
+        kept_for, kept = held
         # An id is given again once its object is gone: the check must still be the same.
-        return kept if _same(reference() if isinstance(reference, weakref.ref) else reference, check) else None
+        return kept if same(kept_for, check) else None
 
     def _remember(self, key: Identity, check: CheckFn, kept: _Kept) -> None:
         self._kept.pop(key, None)  # What was asked last goes last.
         while len(self._kept) >= self.LIMIT:
             del self._kept[next(iter(self._kept))]
-        self._kept[key] = (_reference(check), kept)
+        self._kept[key] = (reference(check), kept)
 
     def _warn(self, entry: ToolEntry, text: str, once: str | None = None) -> None:
         """Say it once for a tool: this text, or whatever is said under `once`."""
@@ -276,52 +318,3 @@ _SAYS_NO = Verdict(available=False, reason="its check says no")
 _ASKS_ITSELF = Verdict(available=False, reason="its check asked for itself")
 _ENDED = Verdict(available=False, reason="its check was interrupted")
 _HANGS = Verdict(available=False, reason=f"its check hasn't answered for {PATIENCE:g} s")
-
-
-def _identity(check: Any) -> Identity:
-    """What makes two checks one: the object, or for a bound method its function and its object."""
-    if type(check) is MethodType:
-        return id(check.__func__), id(check.__self__)
-    return id(check), 0
-
-
-def _target(check: Any) -> Any:
-    """The object that a check lives with; the check itself is asked nothing."""
-    return check.__self__ if type(check) is MethodType else check
-
-
-def _reference(check: Any) -> Any:
-    """A weak reference where one can be had (closures must not be kept alive by a cache)."""
-    try:
-        return weakref.ref(_target(check))
-    except TypeError:
-        return _target(check)
-
-
-def _same(target: Any, check: Any) -> bool:
-    return target is _target(check)
-
-
-def missing_requirements(requires: Requirements) -> str | None:
-    """What is missing of a manifest's declared requirements, in words; `None`: nothing."""
-    if not requires:
-        return None
-    missing = [f"environment variable {name} is not set" for name in requires.env if not os.environ.get(name)]
-    missing += [f"program {name!r} is not on PATH" for name in requires.bins if not _on_path(name)]
-    missing += [f"module {name!r} is not installed" for name in requires.modules if not _importable(name)]
-    return "; ".join(missing) or None
-
-
-def _on_path(name: str) -> bool:
-    import shutil
-
-    return shutil.which(name) is not None
-
-
-def _importable(name: str) -> bool:
-    import importlib.util
-
-    try:
-        return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError, AttributeError):
-        return False

@@ -17,7 +17,7 @@ def mending(requires: Requirements) -> str | None:
     Args:
         requires: What a manifest says is needed.
     """
-    from mibyan.tools.availability import missing_requirements
+    from mibyan.tools.requirements import missing_requirements
 
     commands: list[str] = []
     for kind, names, command in (

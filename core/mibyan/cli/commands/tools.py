@@ -118,7 +118,7 @@ def show_tool(invocation: Invocation, name: str) -> int:
     with invocation.runtime() as runtime:
         loaded(invocation, runtime)
         entry = _find(runtime, name)
-        verdict = runtime.availability.verdict(entry)
+        verdict = runtime.availability.verdicts([entry])[entry.name]
         reason = None if verdict.available else verdict.reason or ""
         if invocation.options.as_json:
             invocation.out.document({**describe(entry, reason), "schema": entry.schema})
