@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-import mibyan
 from benchmarks import work
 from benchmarks.figures import Target
 from benchmarks.harness import Pair, PerAwait, PerCall, measure, own_loop
@@ -16,6 +15,7 @@ from benchmarks.harness import Pair, PerAwait, PerCall, measure, own_loop
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    import mibyan
     from benchmarks.figures import Figure
     from benchmarks.harness import Effort
 
@@ -30,9 +30,8 @@ def figures(effort: Effort) -> list[Figure]:
     with ExitStack() as stack:
         plain, hooked = stack.enter_context(work.runtime()), stack.enter_context(work.runtime())
         for each in plain, hooked:
-            _register(each)
-        hooked.add_hook("pre_tool_call", _before)
-        hooked.add_hook("post_tool_call", _after)
+            work.register(each)
+        work.add_hooks(hooked)
         loop = stack.enter_context(own_loop())
         pairs = [
             *_inline(plain, hooked),
@@ -41,23 +40,6 @@ def figures(effort: Effort) -> list[Figure]:
         ]
         _check(pairs, plain, hooked)
         return measure(GROUP, pairs, effort.windows)
-
-
-def _register(runtime: mibyan.Runtime) -> None:
-    registry = runtime.registry
-    registry.add(mibyan.tool(toolset="bench")(work.list_folder))
-    registry.add(mibyan.tool(toolset="bench")(work.list_folder_async))
-    registry.register("flat", "bench", work.flat_schema(), work.handle)
-    registry.register("flat_context", "bench", work.flat_schema(), work.handle_with_context)
-    registry.register("nested", "bench", work.nested_schema(), work.handle)
-
-
-def _before(tool_name: str, args: dict[str, Any]) -> None:
-    """A hook that looks and has nothing to say."""
-
-
-def _after(tool_name: str, result: str) -> None:
-    """A hook that looks."""
 
 
 def _check(pairs: list[Pair], *runtimes: mibyan.Runtime) -> None:

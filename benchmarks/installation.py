@@ -97,12 +97,21 @@ def clean_environment(made: Installation, home: Path) -> dict[str, str]:
 
 
 class Process:
-    """Milliseconds from a process's start to its end, as whoever waits for it has them."""
+    """Milliseconds from a process's start to its end, as whoever waits for it has them.
 
-    def __init__(self, command: Sequence[str | Path], made: Installation, home: Path) -> None:
+    Args:
+        command: The program and its arguments.
+        made: Where it runs.
+        home: The profile's folder.
+        environment: Its variables, if not those of a user who has set none.
+    """
+
+    def __init__(
+        self, command: Sequence[str | Path], made: Installation, home: Path, environment: dict[str, str] | None = None
+    ) -> None:
         self._command = [str(word) for word in command]
         self._cwd = made.work
-        self._environment = clean_environment(made, home)
+        self._environment = clean_environment(made, home) if environment is None else environment
 
     def output(self) -> str:
         """Run it once and give its standard output.

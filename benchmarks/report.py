@@ -63,6 +63,19 @@ def table(figures: Sequence[Figure]) -> str:
     return "\n".join(lines)
 
 
+def markdown(figures: Sequence[Figure], where: dict[str, Any]) -> str:
+    """The figures and the machine as a page of the documentation has them."""
+    lines = ["| figure | beside | floor | ours | ratio | target | |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    group = ""
+    for figure in figures:
+        if figure.group != group:
+            group = figure.group
+            lines.append(f"| **{group}** | | | | | | |")
+        lines.append("| " + " | ".join(_row(figure)).replace("<=", "≤").replace(">=", "≥").replace(" x", " ×") + " |")
+    machine_line = ", ".join(f"{name} {value}" for name, value in where.items())
+    return "\n".join([*lines, "", f"Measured on: {machine_line}."])
+
+
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     cells = [cell.ljust(width) if column < 2 else cell.rjust(width)
              for column, (cell, width) in enumerate(zip(row, widths, strict=True))]  # fmt: skip

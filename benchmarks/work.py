@@ -118,6 +118,30 @@ class Floor:
         return to_json(function(**validate(TEXT)))
 
 
+def register(runtime: mibyan.Runtime) -> None:
+    """Register the tool in all its guises."""
+    registry = runtime.registry
+    registry.add(mibyan.tool(toolset="bench")(list_folder))
+    registry.add(mibyan.tool(toolset="bench")(list_folder_async))
+    registry.register("flat", "bench", flat_schema(), handle)
+    registry.register("flat_context", "bench", flat_schema(), handle_with_context)
+    registry.register("nested", "bench", nested_schema(), handle)
+
+
+def add_hooks(runtime: mibyan.Runtime) -> None:
+    """Add a hook before and one after a call."""
+    runtime.add_hook("pre_tool_call", _before)
+    runtime.add_hook("post_tool_call", _after)
+
+
+def _before(tool_name: str, args: dict[str, Any]) -> None:
+    """A hook that looks and has nothing to say."""
+
+
+def _after(tool_name: str, result: str) -> None:
+    """A hook that looks."""
+
+
 @contextmanager
 def runtime(config: Mapping[str, Any] | None = None) -> Iterator[mibyan.Runtime]:
     """A runtime with a home of its own and no plugin: its tools are those that are registered here."""

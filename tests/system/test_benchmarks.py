@@ -43,3 +43,43 @@ def test_an_unknown_group_is_told(tmp_path: Path) -> None:
     assert (done.returncode, document) == (2, {})
     assert "nonsense" in done.stderr
     assert all(group in done.stderr for group in GROUPS)
+
+
+def test_peers_are_chosen_by_name(tmp_path: Path) -> None:
+    """A peer that there is no adapter for is told, with those there are."""
+    done, document = measured(tmp_path, "--peers", "hermes,nobody")
+    assert (done.returncode, document) == (2, {})
+    assert "nobody" in done.stderr
+    assert "hermes" in done.stderr
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from benchmarks.peers.worker import Worker
+try:
+    with Worker(Path(sys.executable), Path(sys.argv[1]), "any") as worker:
+        print(worker() > 0)
+except RuntimeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("adapter", "says"),
+    [
+        ("def make(variant, arguments, schema):\n    return lambda: arguments['path']", "True"),
+        ("def make(variant, arguments, schema):\n    async def f(): return arguments\n    return f", "True"),
+        ("def make(variant, arguments, schema):\n    return lambda: 'an error, quickly'", "an error, quickly"),
+        ("import nothing_of_that_name", "nothing_of_that_name"),
+    ],
+    ids=["sync", "async", "wrong answer", "not importable"],
+)
+def test_a_peer_is_measured_in_a_process_of_its_own(adapter: str, says: str, tmp_path: Path) -> None:
+    """A peer's call is timed where the peer lives; one that doesn't do its work is told instead."""
+    (tmp_path / "peer.py").write_text(adapter)
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER, tmp_path / "peer.py"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert says in done.stdout
