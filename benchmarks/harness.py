@@ -31,12 +31,14 @@ class Effort:
         runs: Of those that take milliseconds.
         long: Of those that take about a second.
         processes: Of whole processes.
+        processor: Whether processes are measured by their processor time.
     """
 
     windows: int
     runs: int
     long: int
     processes: int
+    processor: bool = False
 
 
 FULL = Effort(windows=600, runs=30, long=5, processes=31)

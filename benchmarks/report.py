@@ -71,7 +71,7 @@ def markdown(figures: Sequence[Figure], where: dict[str, Any]) -> str:
         if figure.group != group:
             group = figure.group
             lines.append(f"| **{group}** | | | | | | |")
-        lines.append("| " + " | ".join(_row(figure)).replace("<=", "≤").replace(">=", "≥").replace(" x", " ×") + " |")
+        lines.append("| " + " | ".join(_row(figure)).replace("<=", "≤").replace(">=", "≥") + " |")
     machine_line = ", ".join(f"{name} {value}" for name, value in where.items())
     return "\n".join([*lines, "", f"Measured on: {machine_line}."])
 
@@ -85,8 +85,15 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 def _row(figure: Figure) -> tuple[str, ...]:
     return (
         figure.name, figure.floor_name, f"{number(figure.floor)} {figure.unit}", f"{number(figure.ours)} {figure.unit}",
-        f"{number(figure.ratio)} x", _target(figure), figure.verdict,
+        _beside(figure), _target(figure), figure.verdict,
     )  # fmt: skip
+
+
+def _beside(figure: Figure) -> str:
+    """The ratio; where the target is about what ours takes more, that."""
+    if figure.subject == "more":
+        return f"+{number(figure.samples.median('more'))} {figure.unit}"
+    return f"{number(figure.ratio)} x"
 
 
 def _target(figure: Figure) -> str:

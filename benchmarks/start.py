@@ -18,8 +18,6 @@ from benchmarks.harness import Pair, measure
 from benchmarks.installation import Process, compile_all, install
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from benchmarks.distributions import Written
     from benchmarks.figures import Figure
     from benchmarks.harness import Effort
@@ -50,38 +48,41 @@ def figures(effort: Effort) -> list[Figure]:
         made = install(Path(folder))
         written = distributions.write(made.site, _DISTRIBUTIONS, _PLUGINS)
         compile_all(made)
-        return measure(GROUP, _pairs(made, written), effort.processes)
+        return measure(GROUP, _pairs(made, written, processor=effort.processor), effort.processes)
 
 
-def _pairs(made: Installation, written: Written) -> list[Pair]:
+def _pairs(made: Installation, written: Written, *, processor: bool) -> list[Pair]:
     plain, configured = made.work / "plain", made.work / "configured"
     for home in plain, configured:
         home.mkdir()
     (configured / "config.yaml").write_text(_CONFIG.format(disabled=written.plugins[-1]), encoding="utf-8")
-    bare = Process([made.python, "-c", "pass"], made, plain)
-    listing = _listing(made, plain, tools=2 * len(written.plugins))
-    shorter = _listing(made, configured, tools=2 * len(written.plugins) - 2)
-    calling = Process([made.mibyan, "call", written.tool, *written.arguments], made, plain)
+
+    def process(*command: str | Path, home: Path = plain) -> Process:
+        return Process(command, made, home, processor=processor)
+
+    bare = process(made.python, "-c", "pass")
+    listing, shorter = (process(made.mibyan, "tools", "list", home=home) for home in (plain, configured))
+    calling = process(made.mibyan, "call", written.tool, *written.arguments)
+    _check(listing, 2 * len(written.plugins))
+    _check(shorter, 2 * len(written.plugins) - 2)
     if json.loads(calling.output())["city"] != "Oslo":
         raise RuntimeError("the tool that is to be called doesn't do its work")
 
-    def beside_bare(name: str, ours: Callable[[], float], bound: float, aim: float | None = None) -> Pair:
+    def beside_bare(name: str, ours: Process, bound: float, aim: float | None = None) -> Pair:
         return Pair(name, "python -c pass", bare, ours, "ms", Target(bound, aim))
 
     return [
-        beside_bare("import mibyan", Process([made.python, "-c", "import mibyan"], made, plain), 1.5),
-        beside_bare("mibyan --version", Process([made.mibyan, "--version"], made, plain), 1.5),
+        beside_bare("import mibyan", process(made.python, "-c", "import mibyan"), 1.5),
+        beside_bare("mibyan --version", process(made.mibyan, "--version"), 1.5),
         beside_bare("mibyan tools list", listing, 7, 5),
         beside_bare("mibyan tools list, with a config.yaml", shorter, 7, 5),
         beside_bare("mibyan call of a trivial tool", calling, 9),
     ]
 
 
-def _listing(made: Installation, home: Path, tools: int) -> Process:
-    """`tools list`, which has run twice and lists what it should."""
-    listing = Process([made.mibyan, "tools", "list"], made, home)
+def _check(listing: Process, tools: int) -> None:
+    """It lists what it should; afterwards it has run twice."""
     listing.output()
     listed = [line for line in listing.output().splitlines() if line.startswith("weather")]
     if len(listed) != tools:
         raise RuntimeError(f"`mibyan tools list` lists {len(listed)} tools of plugins; there are {tools}")
-    return listing

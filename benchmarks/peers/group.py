@@ -80,14 +80,14 @@ def _listings(effort: Effort, found: Sequence[tuple[Peer, Path]]) -> list[Figure
     with tempfile.TemporaryDirectory(prefix="mibyan-bench-") as folder:
         made = install(Path(folder))
         compile_all(made)
-        ours = Process([made.mibyan, "tools", "list"], made, made.work / "home")
+        ours = Process([made.mibyan, "tools", "list"], made, made.work / "home", processor=effort.processor)
         ours.output()
         pairs = []
         for peer, theirs in listing:
             home = Path(folder) / peer.name
             home.mkdir()
             command = [str(theirs / "bin" / peer.listing[0]), *peer.listing[1:]]
-            process = Process(command, made, home, peer_environment(home))
+            process = Process(command, made, home, peer_environment(home), processor=effort.processor)
             process.output()
             pairs.append(Pair("mibyan tools list", " ".join(peer.listing), process, ours, "ms",
                               _LISTING.get(peer.name)))  # fmt: skip

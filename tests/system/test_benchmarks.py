@@ -27,7 +27,7 @@ def measured(tmp_path: Path, *words: str) -> tuple[subprocess.CompletedProcess[s
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_figure_of_a_group_is_measured(group: str, tmp_path: Path) -> None:
-    """One pair of each: what is measured does its work, and the table and the document have it."""
+    """One pair of each: what is measured does its work; the table, the document and the reference have it."""
     done, document = measured(tmp_path, group)
     assert done.returncode == 0, done.stderr
     figures = document["figures"]
@@ -35,6 +35,8 @@ def test_every_figure_of_a_group_is_measured(group: str, tmp_path: Path) -> None
     assert all(figure["floor"] > 0 and figure["ours"] > 0 for figure in figures)
     assert [figure["name"] for figure in figures if figure["name"] not in done.stdout] == []
     assert {figure["verdict"] for figure in figures} <= {"ok", "over", ""}
+    page = (ROOT / "docs" / "reference" / "figures.md").read_text(encoding="utf-8")
+    assert [figure["name"] for figure in figures if f"| {figure['name']} |" not in page] == []
 
 
 def test_an_unknown_group_is_told(tmp_path: Path) -> None:
