@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from mibyan.config.settings import Settings
     from mibyan.report import Decision, DecisionLog
+    from mibyan.tools.entry import ToolEntry
     from mibyan.tools.store import RegistrySnapshot, Toolset
     from mibyan.toolsets.selection import LineOf
 
@@ -114,6 +115,11 @@ class ToolsetResolver:
             return []
         expansion = Expansion(self._current().catalogue, name)
         return [(tool, " > ".join(expansion.via(tool))) for tool in expansion.tools]
+
+    def rule_against(self, name: str, entry: ToolEntry) -> str | None:
+        """The rule by which the toolset `name` leaves a tool out, in words; `None`: it has none against it."""
+        rule = self._current().catalogue.rule(name)
+        return None if rule is None or rule.keeps(entry) else rule.value
 
     # Sessions ----------------------------------------------------------------------------------------------------
 

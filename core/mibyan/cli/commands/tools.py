@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mibyan.cli.invocation import Invocation
+    from mibyan.explain.answer import Answer
     from mibyan.runtime import Runtime
     from mibyan.tools.entry import ToolEntry
 
@@ -36,6 +37,11 @@ def _format(context: click.Context, parameter: click.Parameter, value: str) -> s
     meant = suggest(value, FORMATS)
     hint = f"Did you mean {meant!r}?" if meant else f"There are: {', '.join(FORMATS)}."
     raise click.BadParameter(f"No such format {one_line(value, 60)!r}. {hint}", context, parameter)
+
+
+def _optional_format(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """The same, where it may be left out."""
+    return None if value is None else _format(context, parameter, value)
 
 
 def _names(_context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> list[str] | None:
@@ -111,55 +117,111 @@ def _row(entry: ToolEntry, last: str) -> list[str]:
 @click.argument("name")
 @click.pass_obj
 def show_tool(invocation: Invocation, name: str) -> int:
-    """Show one tool: its origin, availability, parameters.
+    """Show one tool: its origin, availability, parameters, and who else wants its name.
 
     With --json: an object with all of that and the schema as the model sees it.
     """
     with invocation.runtime() as runtime:
         loaded(invocation, runtime)
-        entry = _find(runtime, name)
+        answer = _explained(runtime, name)
+        entry = _found(runtime, name, answer)
         verdict = runtime.availability.verdicts([entry])[entry.name]
         reason = None if verdict.available else verdict.reason or ""
+        described = {**describe(entry, reason), "origin": answer.claims[0].origin}
         if invocation.options.as_json:
-            invocation.out.document({**describe(entry, reason), "schema": entry.schema})
+            candidates = [claim.to_dict() for claim in answer.claims]
+            invocation.out.document({**described, "schema": entry.schema, "candidates": candidates})
         else:
-            _print_tool(invocation, entry, reason)
+            _print_tool(invocation, entry, described, answer)
         return exits.OK if is_strictly_fine(invocation, runtime) else exits.REFUSED
 
 
-def _find(runtime: Runtime, name: str) -> ToolEntry:
+def _explained(runtime: Runtime, name: str) -> Answer:
+    from mibyan.explain.tool import explain_tool
+
+    return explain_tool(runtime, name)
+
+
+def _found(runtime: Runtime, name: str, answer: Answer) -> ToolEntry:
     """The tool of a name or alias.
 
     Raises:
-        MibyanError: There is none, with the one that was probably meant.
+        MibyanError: There is none: why not, or the one that was probably meant.
     """
     entry = runtime.registry.get_entry(name)
+    if entry is None and answer.claims:
+        first = answer.claims[0]
+        place = f"{first.origin} has one" if first.origin else "somebody has one"
+        hint = f"{first.fix}\n" if first.fix else ""
+        raise MibyanError(f"there is no tool {one_line(name, 60)!r}, but {place}: {one_line(first.reason, 500)}",
+                          hint=f"{hint}`mibyan tools why {one_line(name, 60)}` tells all of it.")  # fmt: skip
     if entry is None:
-        snapshot = runtime.registry.snapshot
-        meant = suggest(name, {*snapshot.entries, *snapshot.aliases})
-        raise MibyanError(
-            f"there is no tool {one_line(name, 60)!r}" + (f"; did you mean {meant!r}?" if meant else ""),
-            hint="`mibyan tools list` shows what there is.",
-        )
+        meant = f"; did you mean {answer.suggestions[0]!r}?" if answer.suggestions else ""
+        raise MibyanError(f"there is no tool {one_line(name, 60)!r}{meant}",
+                          hint=f"`mibyan tools list` shows what there is, `mibyan tools why {one_line(name, 60)}` where one could come from.")  # fmt: skip
     return entry
 
 
-def _print_tool(invocation: Invocation, entry: ToolEntry, reason: str | None) -> None:
-    told = describe(entry, reason)
+@tools.command("why")
+@click.argument("name")
+@_toolset_options
+@click.option("--platform", metavar="P", help="As for a session on this platform: cli, telegram, …")
+@click.option(
+    "--format", "form", metavar="F", callback=_optional_format, help="Whether this provider's format has it too."
+)
+@click.option("--load", is_flag=True, help="Import the plugin that has the name, to ask its check too.")
+@click.pass_obj
+def why(
+    invocation: Invocation, name: str, enabled: list[str] | None, disabled: list[str] | None, platform: str | None,
+    form: str | None, load: bool,  # noqa: FBT001 - click's way
+) -> int:  # fmt: skip
+    """Tell why a tool is there, or why it isn't.
+
+    Every candidate for NAME, whoever has it first: where it is (file:line), the rule that decided, the line of the
+    configuration if it was one, and what would change it. No plugin with frozen definitions is imported, except with
+    --load. With --json: {"name", "state", "sentence", "candidates": [{tool state reason rule plugin source toolset origin
+    decided_by fix}], "left_out", "unknown", "suggestions", "ways", "decisions"}; the state is ready, hidden, unavailable,
+    left_out, absent or unknown.
+    """
+    from mibyan.cli.whyview import print_answer
+    from mibyan.explain.session import Asked
+    from mibyan.explain.tool import explain_tool
+
+    with invocation.runtime() as runtime:
+        loaded(invocation, runtime)
+        asked = Asked(enabled, disabled, platform, form, load)
+        answer = explain_tool(runtime, name, asked)
+        if invocation.options.as_json:
+            invocation.out.document(answer.to_dict())
+        else:
+            print_answer(invocation.out, answer)
+        selection = runtime.toolsets.select(enabled, disabled, platform=platform)
+        return exits.OK if is_strictly_fine(invocation, runtime, [selection]) else exits.REFUSED
+
+
+def _print_tool(invocation: Invocation, entry: ToolEntry, told: dict[str, Any], answer: Answer) -> None:
+    from mibyan.cli.whyview import print_claims
+
     show_fields(invocation.out, {
         "name": f"{entry.emoji} {entry.name}".strip(),
         "toolset": entry.toolset,
         "plugin": f"{entry.owner.id} ({entry.owner.source})" if entry.owner.source else entry.owner.id,
-        "origin": entry.origin or "",
-        "available": "yes" if reason is None else f"no: {reason}",
+        "origin": told["origin"] or "",
+        "available": "yes" if told["available"] else f"no: {told['reason']}",
         "aliases": ", ".join(entry.aliases),
         "hints": ", ".join(told["hints"]),
         "description": told["description"],
     })  # fmt: skip
+    held, *others = answer.claims
+    if held.state == "hidden":
+        invocation.out.line(f"\nIt is hidden: {held.reason}.\n    {held.fix}")
     rows = parameters(entry)
     if rows:
         invocation.out.line("")
         show_table(invocation.out, _PARAMETERS, rows)
+    if others:
+        invocation.out.line("\nWho else wants the name:")
+        print_claims(invocation.out, others)
 
 
 @tools.command("schema")
