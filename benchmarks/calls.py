@@ -36,7 +36,8 @@ def figures(effort: Effort) -> list[Figure]:
         pairs = [
             *_inline(plain, hooked),
             *_awaited(plain, loop),
-            *_handed_over(plain, hooked, stack.enter_context(_waiting_thread()), stack.enter_context(_bare_loop())),
+            *_bridged(plain, loop, stack.enter_context(_bare_loop())),
+            *_guarded(plain, hooked, stack.enter_context(_waiting_thread())),
         ]
         _check(pairs, plain, hooked)
         return measure(GROUP, pairs, effort.windows)
@@ -80,19 +81,32 @@ def _awaited(plain: mibyan.Runtime, loop: asyncio.AbstractEventLoop) -> list[Pai
     ]  # fmt: skip
 
 
-def _handed_over(
-    plain: mibyan.Runtime,
-    hooked: mibyan.Runtime,
-    hand_over: Callable[[], object],
-    bare_loop: asyncio.AbstractEventLoop,
+def _bridged(
+    plain: mibyan.Runtime, loop: asyncio.AbstractEventLoop, bare_loop: asyncio.AbstractEventLoop
 ) -> list[Pair]:
     def submitted() -> object:
         return asyncio.run_coroutine_threadsafe(work.list_folder_async(**work.ARGUMENTS), bare_loop).result()
 
+    def called() -> object:
+        return plain.call("list_folder_async", work.TEXT)
+
+    async def submitted_inside() -> object:
+        return submitted()
+
+    async def called_inside() -> object:
+        return called()
+
+    return [
+        Pair("async tool from sync code", "run_coroutine_threadsafe", PerCall(submitted), PerCall(called), "µs",
+             Target(1.0)),
+        Pair("async tool from sync code inside a running loop", "run_coroutine_threadsafe",
+             PerAwait(loop, submitted_inside), PerAwait(loop, called_inside), "µs"),
+    ]  # fmt: skip
+
+
+def _guarded(plain: mibyan.Runtime, hooked: mibyan.Runtime, hand_over: Callable[[], object]) -> list[Pair]:
     call, with_hooks = plain.call, hooked.call
     return [
-        Pair("async tool from sync code", "run_coroutine_threadsafe", PerCall(submitted),
-             PerCall(lambda: call("list_folder_async", work.TEXT)), "µs", Target(1.0)),
         Pair("guarded call of a sync tool", "hand-over to a waiting thread", PerCall(hand_over),
              PerCall(lambda: call("list_folder", work.TEXT, timeout=TIMEOUT)), "µs", Target(1.5)),
         Pair("guarded call with two sync hooks", "hand-over to a waiting thread", PerCall(hand_over),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SOURCES = sorted(path for room in ("core", "builtin_plugins") for path in (ROOT / room).rglob("*.py"))
+SOURCES = sorted(path for room in ("core", "builtin_plugins", "benchmarks") for path in (ROOT / room).rglob("*.py"))
 CORE = [path for path in SOURCES if path.is_relative_to(ROOT / "core")]
 
 #: Names that say nothing (CONTRIBUTING, "House style").

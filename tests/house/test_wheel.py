@@ -76,7 +76,7 @@ def test_the_source_distribution_has_what_the_tests_need(built: tuple[Path, Path
     """From the source distribution one can build, test and read."""
     with tarfile.open(built[1]) as sdist:
         names = {name.split("/", 1)[1] for name in sdist.getnames() if "/" in name}
-    assert tracked("core", "builtin_plugins", "tests", "docs") <= names
+    assert tracked("core", "builtin_plugins", "tests", "docs", "benchmarks") <= names
     assert {"pyproject.toml", "noxfile.py", "README.md", "LICENSE", "CHANGELOG.md"} <= names
 
 
