@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from dataclasses import MISSING, FrozenInstanceError, fields
 
 import pytest
 
-from mibyan import ToolSchemaError
+from mibyan import ToolEntry, ToolSchemaError
+from mibyan.tools.registration import OPTIONS
 from mibyan.tools.registry import ToolRegistry
 
 SCHEMA = {"description": "d", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}
@@ -122,3 +124,35 @@ def test_registry_R3_read_only_schemas_are_usable(registry):
     mine = copy.deepcopy(schema)
     mine["parameters"]["properties"]["a"]["type"] = "integer"
     assert schema["parameters"]["properties"]["a"]["type"] == "string"
+
+
+def test_an_entry_has_the_defaults_that_its_class_declares(registry):
+    """An entry is put together in a draft: each field that wasn't given has `ToolEntry`'s own default."""
+    entry = registry.register("x", "tests", {"parameters": {"type": "object"}}, len)
+    given = {"name", "toolset", "schema_source", "handler", "owner"}
+    for field in fields(ToolEntry):
+        default = field.default_factory() if field.default_factory is not MISSING else field.default
+        if field.name not in given:
+            assert getattr(entry, field.name) == default, field.name
+            assert type(getattr(entry, field.name)) is type(default), field.name
+    assert type(entry) is ToolEntry
+    with pytest.raises(FrozenInstanceError):
+        entry.timeout = 3
+
+
+@pytest.mark.parametrize(("option", "value"), [
+    ("aliases", ("other",)), ("timeout", 3), ("max_result_size_chars", 9), ("dynamic_schema_overrides", dict), ("approval", len),
+    ("read_only", True), ("destructive", True), ("idempotent", True), ("open_world", False), ("parallel", True),
+    ("reads", len), ("writes", len), ("interactive", True), ("thread", "pool"), ("loop", "runtime"), ("check_ttl", 1.5),
+    ("check_grace", 2), ("cache", True), ("defer", True), ("untrusted_output", True), ("handled_by", "agent"),
+    ("validate", False),
+])  # fmt: skip
+def test_each_option_counts_when_it_is_the_only_one(registry, option, value):
+    """Whichever option a registration gives, it is in the entry."""
+    assert getattr(register(registry, **{option: value}), option) == value
+
+
+def test_every_option_is_tried_above():
+    """The table above has each option of `register`, and nothing else."""
+    marks = test_each_option_counts_when_it_is_the_only_one.pytestmark
+    assert {option for option, _ in marks[0].args[1]} == set(OPTIONS)

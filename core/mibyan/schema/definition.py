@@ -7,6 +7,7 @@ from typing import Any
 from mibyan.errors import ToolSchemaError
 from mibyan.schema.frozen import FrozenDict
 from mibyan.schema.keywords import Fault, Walk, shown, text
+from mibyan.schema.usual import usual_schema
 from mibyan.text import describe_exception, one_line
 
 _NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
@@ -29,7 +30,7 @@ def normalise_schema(name: str, schema: Any, description: str | None = None) -> 
     try:
         if description is not None:
             text(None, description)
-        return _normalised(name, schema)
+        return usual_schema(name, schema) or _normalised(name, schema)
     except Fault as fault:
         msg = f"tool {name!r}: {fault.where or 'schema'} {fault.reason}"
         raise ToolSchemaError(msg, hint=fault.hint) from None

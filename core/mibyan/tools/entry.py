@@ -106,3 +106,39 @@ class ToolEntry:
             "idempotentHint": self.idempotent,
             "openWorldHint": self.open_world,
         }
+
+
+class Draft:
+    """A `ToolEntry` in the making, with the defaults of what has one.
+
+    A frozen dataclass sets each of its fields the long way round; thirty of them would be a quarter of what a
+    registration costs.
+    """
+
+    __slots__ = ToolEntry.__slots__
+
+    def __init__(self) -> None:
+        none: Any = None
+        self.check_fn = self.timeout = self.max_result_size_chars = self.dynamic_schema_overrides = self.approval = none
+        self.parallel = self.reads = self.writes = self.loop = self.check_ttl = self.check_grace = none
+        self.handled_by = self.validate = self.bind = self.activate = self.origin = none
+        self.is_async = self.read_only = self.destructive = self.idempotent = self.interactive = False
+        self.cache = self.defer = self.untrusted_output = False
+        self.open_world = True
+        names: tuple[str, ...] = ()
+        self.requires_env = self.aliases = names
+        self.description = self.emoji = ""
+        self.thread = "caller"
+        self.requires = _NOTHING
+
+    def sealed(self) -> ToolEntry:
+        """The entry; nothing can be set any more."""
+        self.__class__ = ToolEntry  # type: ignore[assignment]
+        return self  # type: ignore[return-value]
+
+    if TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+
+_NOTHING = Requirements()

@@ -51,7 +51,7 @@ class Verdict(Enum):
 _ACCEPTED = {Verdict.TAKEN, Verdict.REPLACED, Verdict.OVERRIDDEN, Verdict.LAST_WINS}
 
 
-@record(eq=False)
+@record(frozen=False, eq=False)
 class Act:
     """One thing an owner did about a name: registered an entry, or (`entry=None`) removed it."""
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mibyan.errors import ToolSchemaError
 from mibyan.schema.definition import normalise_schema
-from mibyan.schema.frozen import freeze
 from mibyan.text import plain_text, replace_surrogates
-from mibyan.tools.entry import Requirements, ToolEntry
+from mibyan.tools.entry import Draft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mibyan.tools.entry import Requirements, ToolEntry
     from mibyan.tools.owner import Owner
 
 #: The names that every provider takes; one that isn't spoils the whole request.
@@ -62,42 +62,38 @@ def build_entry(
         TypeError: An argument has the wrong type, or isn't known.
         ValueError: An argument's value isn't one of those it can have.
     """
-    name = check_name(name)
+    if type(name) is not str or _fits(name) is None:
+        name = check_name(name)
     if type(toolset) is not str or not toolset.strip():
         raise _wrong(name, "toolset", "a non-empty text", toolset)
     if not callable(handler) and activate is None:
         raise _wrong(name, "handler", "callable", handler)
     if check_fn is not None and not callable(check_fn):
         raise _wrong(name, "check_fn", "callable", check_fn)
-    source: Any = schema if callable(schema) else freeze(normalise_schema(name, schema))
-    aliases = _check_options(name, options) if options else ()
-    if description is not None and not isinstance(description, str):
-        raise _wrong(name, "description", "text", description)
-    description = None if description is None else plain_text(description)
+    source: Any = schema if callable(schema) else normalise_schema(name, schema)
+    draft = Draft()
+    if options:
+        draft.aliases = _check_options(name, options)
+        for key in options.keys() - {"aliases"}:
+            setattr(draft, key, options[key])
+    if description is not None:
+        if not isinstance(description, str):
+            raise _wrong(name, "description", "text", description)
+        description = plain_text(description)
     if type(emoji) is not str:
         raise _wrong(name, "emoji", "text", emoji)
-    options.pop("aliases", None)
-    return ToolEntry(
-        name,
-        toolset,
-        source,
-        handler,
-        owner,
-        check_fn,
-        _env_names(name, requires_env) if requires_env else (),
-        bool(is_async),
-        description or ("" if callable(schema) else source.get("description", "")),
-        emoji,
-        aliases,
-        requires=requires or _NOTHING,
-        bind=bind,
-        activate=activate,
-        origin=origin,
-        **options,
-    )
+    if requires_env:
+        draft.requires_env = _env_names(name, requires_env)
+    if requires is not None:
+        draft.requires = requires
+    draft.name, draft.toolset, draft.schema_source, draft.handler, draft.owner = name, toolset, source, handler, owner
+    draft.check_fn, draft.is_async, draft.emoji = check_fn, bool(is_async), emoji
+    draft.description = description or ("" if callable(schema) else source.get("description", ""))
+    draft.bind, draft.activate, draft.origin = bind, activate, origin
+    return draft.sealed()
 
 
-_NOTHING: Final = Requirements()
+_fits: Final = TOOL_NAME.fullmatch
 
 
 def check_name(name: Any, what: str = "tool") -> str:

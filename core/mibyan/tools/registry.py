@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal
 
 from mibyan.errors import MibyanError, ToolOwnershipError
@@ -130,8 +131,16 @@ class ToolRegistry:
             ValueError: An argument's value isn't one of those it can have.
             ToolOverrideError: `override=True` in a plugin that the operator hasn't allowed it.
         """
-        given = locals()
-        options = {key: given[key] for key, default in _OPTION_ITEMS if given[key] is not default}
+        options = {}
+        if not (  # most tools have none of them, and to look at each name would be a fifth of the whole cost
+            aliases is _NO_ALIASES and timeout is None and max_result_size_chars is None and approval is None
+            and dynamic_schema_overrides is None and read_only is False and destructive is False and idempotent is False
+            and open_world is True and parallel is None and reads is None and writes is None and interactive is False
+            and thread is _CALLER and loop is None and check_ttl is None and check_grace is None and cache is False
+            and defer is False and untrusted_output is False and handled_by is None and validate is None
+        ):  # fmt: skip
+            given = locals()
+            options = {key: given[key] for key, default in _OPTION_ITEMS if given[key] is not default}
         entry = build_entry(
             self._owner, name, toolset, schema, handler, check_fn, requires_env, is_async or _is_coroutine(handler),
             description, emoji, **options,
@@ -355,12 +364,13 @@ class ToolRegistry:
 _OPTION_ITEMS = [
     (key, default) for key, default in (ToolRegistry.register.__kwdefaults__ or {}).items() if key != "override"
 ]
+_NO_ALIASES, _CALLER = (dict(_OPTION_ITEMS)[key] for key in ("aliases", "thread"))
 
 
 def _is_coroutine(handler: Any) -> bool:
     """Whether calling `handler` gives a coroutine, without importing inspect: the flag of its code object."""
     function = handler
-    for _ in range(16):
+    for _ in range(0 if type(handler) is FunctionType else 16):
         if hasattr(function, "__func__"):
             function = function.__func__
         elif hasattr(function, "func") and hasattr(function, "keywords"):

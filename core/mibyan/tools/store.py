@@ -51,6 +51,7 @@ class RegistryStore:
         self._opt_ins: dict[str, bool | frozenset[str]] = {}
         #: Owners that were removed: what they register late belongs to nobody who could be unloaded.
         self._retired: WeakSet[Owner] = WeakSet()
+        self._has_retired = False
         #: Owners whose plugin is being loaded anew: their names stay theirs, and answer to nobody meanwhile.
         self._away: set[Owner] = set()
         self.generation = 0
@@ -139,10 +140,10 @@ class RegistryStore:
         """
         act = Act(entry.owner, entry, override)
         with self._mutation:
-            self._require_present(entry.owner, f"register the tool {entry.name!r}")
+            self._require_present(entry.owner, "register the tool", entry.name)
             before = self._held.get(entry.name)
             verdict = self._perform(entry.name, act)
-            if verdict.accepted:
+            if verdict.accepted and (entry.aliases or before is not None):
                 self._claim_aliases(entry, before, override=override)
         self._tell(entry.name)
         return verdict, before
@@ -158,7 +159,7 @@ class RegistryStore:
         known = self._own(entry)
         same = known is not None and known.schema == entry.schema and known.toolset == entry.toolset
         with self._mutation:
-            self._require_present(entry.owner, f"register the tool {entry.name!r}")
+            self._require_present(entry.owner, "register the tool", entry.name)
             before = self._own(entry)
             if before is None:
                 return False
@@ -198,6 +199,7 @@ class RegistryStore:
         """
         with self._mutation:
             self._retired.add(owner)
+            self._has_retired = True
             if returns:
                 self._away.add(owner)
             names = [name for name, entry in self._held.items() if entry.owner is owner]
@@ -228,7 +230,7 @@ class RegistryStore:
             ToolOwnershipError: The owner was removed.
         """
         with self._mutation:
-            self._require_present(owner, f"register the toolset alias {alias!r}")
+            self._require_present(owner, "register the toolset alias", alias)
             if alias in self._toolsets.held or any(entry.toolset == alias for entry in self._held.values()):
                 return alias
             before = self._toolset_aliases.held.get(alias)
@@ -243,7 +245,7 @@ class RegistryStore:
             ToolOwnershipError: The owner was removed.
         """
         with self._mutation:
-            self._require_present(toolset.owner, f"register the toolset {toolset.name!r}")
+            self._require_present(toolset.owner, "register the toolset", toolset.name)
             held = self._toolsets.claim(toolset.name, toolset.owner, toolset, self._returns_as)
             self._mutation.grows |= held is toolset
         return None if held is toolset else held
@@ -268,11 +270,11 @@ class RegistryStore:
 
     # Within the lock ---------------------------------------------------------------------------------------------
 
-    def _require_present(self, owner: Owner | None, what: str) -> None:
-        if owner is not None and owner in self._retired:
+    def _require_present(self, owner: Owner | None, what: str, name: str) -> None:
+        if self._has_retired and owner is not None and owner in self._retired:
             from mibyan.tools.verdicts import retired
 
-            raise retired(owner, what)
+            raise retired(owner, f"{what} {name!r}")
 
     def _history(self, name: str) -> list[Act]:
         """What was done about `name`: written down only once a second owner, or an override, is concerned."""

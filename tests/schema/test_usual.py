@@ -1,0 +1,94 @@
+"""Schemas of the usual form, copied at a glance: the copy is what the walk would have made (registry.R1, R3)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mibyan.schema.definition import _normalised, normalise_schema
+from mibyan.schema.frozen import FrozenDict, FrozenList
+from mibyan.schema.keywords import MAX_CONTAINERS, Fault
+from mibyan.schema.usual import usual_schema
+
+from .strategies import HOSTILE_SCHEMAS, SCHEMAS
+
+LEAF = {"type": "integer", "description": "How many.", "default": 100}
+USUAL = {
+    "name": "other",
+    "description": "Does it.",
+    "parameters": {"type": "object", "properties": {"b": LEAF, "a": {"type": "string"}}, "required": ["b"]},
+}
+
+
+class Text(str):
+    """Text of a kind of its own."""
+
+    __slots__ = ()
+
+
+#: What may stand where a text, a type, a default or a name is expected, and what may not.
+ODD = st.sampled_from([
+    "object", "string", "a", "é", "\ud800", Text("type"), Text("object"), Text("\ud800"), 0, 1, True, False, None, 1.5,
+    float("nan"), 2**63, -(2**80), 2**5000, [], ["a"], ["a", "a"], ("a",), {}, {"type": "string"}, {1: 2}, object(), b"a",
+])  # fmt: skip
+NAMES = st.sampled_from(
+    ["type", "description", "default", "title", "enum", "items", "a", "é", "\ud800", Text("type"), 1]
+)
+PROPERTIES = st.dictionaries(NAMES, st.dictionaries(NAMES, ODD, max_size=3) | ODD, max_size=3)
+NEARLY = st.fixed_dictionaries(
+    {"description": st.just("d") | ODD, "parameters": st.fixed_dictionaries(
+        {"type": st.just("object") | ODD, "properties": PROPERTIES | ODD},
+        optional={"required": st.lists(NAMES, max_size=3) | ODD, "additionalProperties": st.booleans() | ODD,
+                  "title": ODD, "$defs": PROPERTIES},
+    )}, optional={"name": ODD, "strict": ODD},
+)  # fmt: skip
+
+
+def plain(value) -> bool:
+    """Whether a value is made of read-only containers and exact scalars."""
+    if type(value) is FrozenDict:
+        return all(type(key) is str and plain(part) for key, part in value.items())
+    if type(value) is FrozenList:
+        return all(map(plain, value))
+    return value is None or type(value) in {str, int, float, bool}
+
+
+@given(NEARLY | HOSTILE_SCHEMAS | st.builds(lambda tree: {"description": "d", "parameters": tree}, SCHEMAS))
+def test_registry_R1_the_glance_sees_what_the_walk_sees(schema):
+    """registry.R1: what is copied at a glance is what the walk makes of it; what the walk refuses isn't."""
+    try:
+        found = usual_schema("x", schema)
+    except RecursionError:
+        return
+    try:
+        walked = _normalised("x", schema)
+    except (Fault, Exception):
+        assert found is None
+        return
+    assert found is None or (json.dumps(found) == json.dumps(walked) and plain(found))
+
+
+def test_registry_R1_the_usual_form():
+    """The form that most tools have is copied at a glance: names and order are kept, nothing is shared."""
+    found = usual_schema("x", USUAL)
+    assert found is not None
+    assert json.dumps(found) == json.dumps({**USUAL, "name": "x"})
+    assert found == normalise_schema("x", USUAL)
+    assert found["parameters"]["properties"]["b"] is not LEAF
+    with pytest.raises(TypeError, match="read-only"):
+        found["parameters"]["properties"]["b"]["type"] = "string"
+    with pytest.raises(TypeError, match="read-only"):
+        found["parameters"]["required"].append("a")
+
+
+def test_registry_R1_many_properties_are_counted():
+    """However many properties there are, the walk's limits hold."""
+    many = {f"p{number}": {"type": "string"} for number in range(MAX_CONTAINERS + 1)}
+    with pytest.raises(Exception, match=f"more than {MAX_CONTAINERS}"):
+        normalise_schema("x", {"description": "d", "parameters": {"type": "object", "properties": many}})
+    nested = {"type": "object", "properties": {"a": {"type": "object", "properties": many}}}
+    with pytest.raises(Exception, match=f"more than {MAX_CONTAINERS}"):
+        normalise_schema("x", {"description": "d", "parameters": nested})
