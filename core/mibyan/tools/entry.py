@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mibyan.records import field, record
+from mibyan.records import field, field_names, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -115,7 +115,7 @@ class Draft:
     registration costs.
     """
 
-    __slots__ = ToolEntry.__slots__
+    __slots__ = field_names(ToolEntry)
 
     def __init__(self) -> None:
         none: Any = None
