@@ -324,28 +324,7 @@ def _schema_list(walk: Walk, value: Any) -> FrozenList:
 
 
 def _schema_members(walk: Walk, value: Any) -> FrozenDict:
-    return walk.members(value, _member)
-
-
-def _member(walk: Walk, value: Any) -> Any:
-    if type(value) is dict and walk._depth and walk._left and is_leaf(found := FrozenDict(value)):
-        walk._left -= 1
-        return found
-    return walk.schema(value)
-
-
-def is_leaf(schema: dict[Any, Any]) -> bool:
-    """Whether it can be seen at a glance that a schema is one, and has no parts (most properties' are and have not)."""
-    for key, part in schema.items():
-        if type(key) is not str:
-            return False
-        kind = type(part)
-        if kind is str:
-            if not part.isascii() or (key not in _TEXTS if key != "type" else part not in TYPES):
-                return False
-        elif key != "default" or not (kind in _FLAGS or (kind is int and part.bit_length() < 64)):
-            return False
-    return True
+    return walk.members(value, Walk.schema)
 
 
 def _property_members(walk: Walk, value: Any) -> FrozenDict:
@@ -398,5 +377,3 @@ KEYWORDS: dict[str, Callable[[Walk, Any], Any]] = {
                      "minContains", "maxContains"), _count),
     **dict.fromkeys(("uniqueItems", "nullable", "deprecated", "readOnly", "writeOnly"), _flag),
 }  # fmt: skip
-_TEXTS = frozenset(("default", *(key for key, check in KEYWORDS.items() if check is text)))
-_FLAGS = frozenset((bool, type(None)))

@@ -1,4 +1,4 @@
-"""The schema that most tools have, copied at a glance: a description, and properties that have no parts.
+"""The schema that most tools have, copied at a glance: a description, and properties of simple types.
 
 Whatever is less usual is left to the walk (`mibyan.schema.keywords`), which also says what is wrong with it.
 """
@@ -8,10 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from mibyan.schema.frozen import FrozenDict, FrozenList
-from mibyan.schema.keywords import is_leaf
+from mibyan.schema.keywords import TYPES
 
 #: More properties than this are counted by the walk.
 _MANY = 1000
+_TEXTS = frozenset(("default", "description", "format", "pattern", "title"))
+_NUMBERS = frozenset(("default", "maximum", "minimum"))
+_FLAGS = frozenset((bool, type(None)))
 #: A copy is read-only from the start; its parts are put in their places.
 _set = dict.__setitem__
 
@@ -54,18 +57,38 @@ def _properties(value: Any) -> FrozenDict | None:
         return None
     found = FrozenDict(value)
     for name, part in found.items():
-        if (
-            type(name) is not str
-            or not name.isascii()
-            or type(part) is not dict
-            or not is_leaf(part := FrozenDict(part))
-        ):
+        copied = _leaf(part)
+        if copied is None or type(name) is not str or not name.isascii():
             return None
-        _set(found, name, part)
+        _set(found, name, copied)
+    return found
+
+
+def _leaf(value: Any, *, inner: bool = True) -> FrozenDict | None:
+    """A schema that has no parts, or with `inner` only `items` that have none."""
+    if type(value) is not dict:
+        return None
+    found = FrozenDict(value)
+    for key, part in found.items():
+        if type(key) is not str:
+            return None
+        kind = type(part)
+        if kind is str:
+            if not part.isascii() or (key not in _TEXTS if key != "type" else part not in TYPES):
+                return None
+        elif kind is int:
+            if key not in _NUMBERS or part.bit_length() > 63:
+                return None
+        elif key != "default" or kind not in _FLAGS:
+            copied = _names(part) if key == "enum" else _leaf(part, inner=False) if inner and key == "items" else None
+            if copied is None:
+                return None
+            _set(found, key, copied)
     return found
 
 
 def _names(value: Any) -> FrozenList | None:
+    """A list of texts, each once."""
     if type(value) is not list:
         return None
     found = FrozenList(value)
