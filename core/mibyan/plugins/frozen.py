@@ -189,12 +189,12 @@ def _both(one: Requirements, other: Requirements) -> Requirements:
 def _supplied_by(found: Any, tool: FrozenTool, lazy: ToolEntry) -> ToolEntry:
     """The entry with the handler that the manifest's target names: a typed function, or a plain handler."""
     from mibyan.tools.function import ToolFunction
-    from mibyan.tools.registry import _is_coroutine
+    from mibyan.tools.registration import gives_coroutine
 
     if isinstance(found, ToolFunction):
         return replace(supplied(lazy, found.entry(lazy.owner)), name=lazy.name)
     handler = _required_callable(found, str(tool.target), "handler")
-    return replace(lazy, handler=handler, is_async=lazy.is_async or _is_coroutine(handler), activate=None)
+    return replace(lazy, handler=handler, is_async=lazy.is_async or gives_coroutine(handler), activate=None)
 
 
 def _required_callable(found: Any, target: str, what: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 from mibyan.errors import ToolSchemaError
@@ -111,6 +112,20 @@ def check_name(name: Any, what: str = "tool") -> str:
         msg = f"The {what} name {shown!r} isn't valid."
         raise ToolSchemaError(msg, hint="Use 1 to 64 of the characters a-z, A-Z, 0-9, '_' and '-'.")
     return plain
+
+
+def gives_coroutine(handler: Any) -> bool:
+    """Whether calling `handler` gives a coroutine, without importing inspect: the flag of its code object."""
+    function = handler
+    for _ in range(0 if type(handler) is FunctionType else 16):
+        if hasattr(function, "__func__"):
+            function = function.__func__
+        elif hasattr(function, "func") and hasattr(function, "keywords"):
+            function = function.func
+        else:
+            break
+    code = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)  # noqa: B004 - its code is wanted
+    return bool(getattr(code, "co_flags", 0) & 0x80)
 
 
 def _check_options(name: str, options: dict[str, Any]) -> tuple[str, ...]:

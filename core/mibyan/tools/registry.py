@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal
 
 from mibyan.errors import MibyanError, ToolOwnershipError
@@ -11,7 +10,7 @@ from mibyan.forks import survive
 from mibyan.report import Decision
 from mibyan.text import plain_text
 from mibyan.tools.owner import Owner
-from mibyan.tools.registration import build_entry, check_name
+from mibyan.tools.registration import build_entry, check_name, gives_coroutine
 from mibyan.tools.store import RegistryStore
 from mibyan.tools.verdicts import tell, whose
 
@@ -142,7 +141,7 @@ class ToolRegistry:
             given = locals()
             options = {key: given[key] for key, default in _OPTION_ITEMS if given[key] is not default}
         entry = build_entry(
-            self._owner, name, toolset, schema, handler, check_fn, requires_env, is_async or _is_coroutine(handler),
+            self._owner, name, toolset, schema, handler, check_fn, requires_env, is_async or gives_coroutine(handler),
             description, emoji, **options,
         )  # fmt: skip
         if type(override) is not bool:
@@ -365,20 +364,6 @@ _OPTION_ITEMS = [
     (key, default) for key, default in (ToolRegistry.register.__kwdefaults__ or {}).items() if key != "override"
 ]
 _NO_ALIASES, _CALLER = (dict(_OPTION_ITEMS)[key] for key in ("aliases", "thread"))
-
-
-def _is_coroutine(handler: Any) -> bool:
-    """Whether calling `handler` gives a coroutine, without importing inspect: the flag of its code object."""
-    function = handler
-    for _ in range(0 if type(handler) is FunctionType else 16):
-        if hasattr(function, "__func__"):
-            function = function.__func__
-        elif hasattr(function, "func") and hasattr(function, "keywords"):
-            function = function.func
-        else:
-            break
-    code = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)  # noqa: B004 - its code is wanted
-    return bool(getattr(code, "co_flags", 0) & 0x80)
 
 
 def _override_policy(owner: Any, allowed: Any) -> tuple[str, bool | frozenset[str]]:
