@@ -178,10 +178,23 @@ def test_toolsets_list(run: Callable, bench: Path) -> None:
 def test_toolsets_show(run: Callable, bench: Path) -> None:
     """`toolsets show NAME`: each tool, whether it is there, and the toolsets that lead to it."""
     told = run("toolsets", "show", "core", "--json").data
-    assert {"name": "read_file", "state": "available", "via": "core > files"} in told["members"]
+    (member,) = [one for one in told["members"] if one["name"] == "read_file"]
+    assert (member["state"], member["via"], member["plugin"]) == ("available", "core > files", "files")
+    assert run("toolsets", "show", "files", "--json").data["aliases"] == ["file_tools"]
     shown = run("toolsets", "show", "bench").out
     assert "unavailable: the moon is in the wrong place" in shown
     assert "BY WAY OF" in shown
+
+
+def test_toolsets_show_a_denial(run: Callable, bench: Path) -> None:
+    """`toolsets show` of what the configuration denies: the line that does, once for all tools, and what to change."""
+    (bench / "config.yaml").write_text("toolsets:\n  disabled: [file_tools]\n")
+    told = run("toolsets", "show", "files", "--json").data
+    assert told["denied_by"] == [f"{bench}/config.yaml:2: toolsets.disabled[0]"]
+    assert {one["state"] for one in told["members"]} == {"denied"}
+    shown = run("toolsets", "show", "files").out
+    assert shown.count("Remove 'file_tools' from toolsets.disabled") == 1
+    assert "patch, read_file, search_files, write_file: the toolset 'file_tools' is denied" in shown
 
 
 @pytest.mark.parametrize(("name", "meant"), [("fiels", "files"), ("", None), ("echo", "bench")])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mibyan.records import record
 from mibyan.text import describe_exception, one_line
 from mibyan.toolsets.bundles import home_of
-from mibyan.toolsets.records import enabling, mending_of
+from mibyan.toolsets.records import mending_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ def _hidden(entry: ToolEntry, parts: Parts, asked: Asked) -> Finding | None:
         return _not_enabled(entry, parts, selection)
     stand = selection.denials[toolset]
     reason = f"the toolset {toolset!r} is denied by {stand.argument}, and deny wins"
-    return Finding("hidden", reason, "registry.T4", f"Remove {toolset!r} from {stand.argument}.", stand.line)
+    return Finding("hidden", reason, "registry.T4", stand.without(toolset), stand.line)
 
 
 def _not_enabled(entry: ToolEntry, parts: Parts, selection: Selection) -> Finding:
@@ -82,7 +82,7 @@ def _not_enabled(entry: ToolEntry, parts: Parts, selection: Selection) -> Findin
         reason = f"the preset {broken[0]!r} takes {broken[1]}"
         return Finding("hidden", reason, "registry.T3", f"Enable {toolset!r} by its own name.", stand.line)
     reason = f"its toolset {toolset!r} isn't in {stand.argument}"
-    return Finding("hidden", reason, "registry.T4", enabling(toolset, stand), stand.line)
+    return Finding("hidden", reason, "registry.T4", stand.with_(toolset), stand.line)
 
 
 def _names_of(argument: str, parts: Parts) -> list[str]:

@@ -29,9 +29,13 @@ class Expansion:
         self._sources: dict[str, Stop] = {}
         #: Names that are included somewhere and unknown, with the toolset that includes them.
         self.missing: dict[str, str] = {}
+        #: The tools that a bundle on every way to them leaves out, with that bundle and its rule.
+        self.dropped: dict[str, tuple[str, Rule]] = {}
+        self._rule_of: dict[Rule, str] = {}
         queue = deque([start])
         while queue:
             queue.extend(self._visit(queue.popleft()))
+        self.dropped = {tool: why for tool, why in self.dropped.items() if tool not in self._sources}
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -40,8 +44,20 @@ class Expansion:
 
     def via(self, tool: str) -> tuple[str, ...]:
         """The toolsets that lead to `tool`, from the expanded one to the one that has it."""
+        return self._way(self._sources[tool])
+
+    @property
+    def toolsets(self) -> tuple[str, ...]:
+        """The names of all toolsets on the way, the expanded one first."""
+        return tuple(dict.fromkeys(name for name, _ in self._before))
+
+    def way(self, toolset: str) -> tuple[str, ...]:
+        """The toolsets that lead to one of `toolsets`, from the expanded one to that one."""
+        return self._way(next(stop for stop in self._before if stop[0] == toolset))
+
+    def _way(self, last: Stop) -> tuple[str, ...]:
         way = []
-        stop: Stop | None = self._sources[tool]
+        stop: Stop | None = last
         while stop is not None:
             way.append(stop[0])
             stop = self._before[stop]
@@ -59,6 +75,7 @@ class Expansion:
         rule = self._catalogue.rule(name)
         if rule is not None:
             rules |= {rule}
+            self._rule_of.setdefault(rule, name)
         self._take(toolset.tools, stop, rules)
         ahead = [(included, rules) for included in toolset.includes]
         fresh = [new for new in dict.fromkeys(ahead) if new not in self._before]
@@ -69,5 +86,8 @@ class Expansion:
         entries, aliases = self._catalogue.snapshot.entries, self._catalogue.snapshot.aliases
         for tool in tools:
             own_name = aliases.get(tool, tool)
-            if own_name not in self._sources and all(rule.keeps(entries.get(own_name)) for rule in rules):
+            broken = next((rule for rule in rules if not rule.keeps(entries.get(own_name))), None)
+            if broken is not None:
+                self.dropped.setdefault(own_name, (self._rule_of[broken], broken))
+            elif own_name not in self._sources:
                 self._sources[own_name] = stop

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.snapshot import RegistrySnapshot
-    from mibyan.toolsets.selection import Selection, Stand
+    from mibyan.toolsets.selection import Selection
 
 #: Tools that a record names; the others are counted.
 _NAMED = 20
@@ -24,11 +24,11 @@ def hidden(selection: Selection, snapshot: RegistrySnapshot) -> Iterator[Decisio
     """A record for each tool that a denial took away, and one for each toolset that isn't enabled."""
     denied = dict(selection.denied)
     for name, toolset in denied.items():
-        stand = selection.denials.get(toolset)
+        stand = selection.denials[toolset]
         entry = snapshot.entries.get(name)
         who, where = (None, None) if entry is None else (entry.plugin_id, place_of(entry))
         yield Decision("hidden", f"tool:{name}", f"Denied with the toolset {toolset!r}.", who, where,
-                       _without(toolset, stand), rule="registry.T4", decided_by=stand.line if stand else None)  # fmt: skip
+                       stand.without(toolset), rule="registry.T4", decided_by=stand.line)  # fmt: skip
     yield from _left_out(selection, snapshot, denied)
 
 
@@ -40,7 +40,7 @@ def _left_out(selection: Selection, snapshot: RegistrySnapshot, denied: dict[str
         out = [name for name in names if name not in selection.names and name not in denied]
         if out:
             reason = f"Not among {stand.argument}: {_listed(out)}."
-            yield Decision("hidden", f"toolset:{home_of(toolset)}", reason, fix=enabling(home_of(toolset), stand),
+            yield Decision("hidden", f"toolset:{home_of(toolset)}", reason, fix=stand.with_(home_of(toolset)),
                            rule="registry.T4", decided_by=stand.line)  # fmt: skip
 
 
@@ -59,15 +59,6 @@ def mending_of(entry: ToolEntry, reason: str) -> str:
     if unset:
         return f"What it says it needs isn't set: {'; '.join(f'export {name}=…' for name in unset)}"
     return f"Provide what its check asks for ({reason}), then `mibyan tools why {entry.name}` asks it again."
-
-
-def enabling(toolset: str, stand: Stand) -> str:
-    """What would enable a toolset."""
-    return f"Add {toolset!r} to {stand.argument}."
-
-
-def _without(toolset: str, stand: Stand | None) -> str:
-    return f"Remove {toolset!r} from {stand.argument if stand else 'the toolsets that are denied'}."
 
 
 def _unset(entry: ToolEntry) -> list[str]:

@@ -113,8 +113,12 @@ class ToolsetResolver:
         """Each tool of `resolve(name)` with the way it got in, such as `mibyan-cli > core > web`."""
         if not isinstance(name, str):
             return []
-        expansion = Expansion(self._current().catalogue, name)
+        expansion = self.expansion(name)
         return [(tool, " > ".join(expansion.via(tool))) for tool in expansion.tools]
+
+    def expansion(self, name: str) -> Expansion:
+        """What `name` stands for, with the way to each tool, what is unknown on the way and what rules keep out."""
+        return Expansion(self._current().catalogue, name)
 
     def rule_against(self, name: str, entry: ToolEntry) -> str | None:
         """The rule by which the toolset `name` leaves a tool out, in words; `None`: it has none against it."""

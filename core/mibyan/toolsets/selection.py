@@ -34,6 +34,22 @@ class Stand:
     argument: str
     #: The configuration line with its key, if it is one that somebody has written.
     line: str | None = None
+    #: The names that stand there.
+    names: tuple[str, ...] = ()
+
+    def without(self, name: str) -> str:
+        """What to do for `name` not to stand there any more."""
+        return f"Remove {name!r} from {self._changed([one for one in self.names if one != name])}"
+
+    def with_(self, name: str) -> str:
+        """What to do for `name` to stand there too."""
+        return f"Add {name!r} to {self._changed([*self.names, name])}"
+
+    def _changed(self, names: list[str]) -> str:
+        """The list, and in a configuration what it says then."""
+        if self.line is None:
+            return f"{self.argument}."
+        return f"{self.argument}, so that it says `{self.argument}: [{', '.join(names)}]`."
 
 
 @record
@@ -103,7 +119,7 @@ class Selecting:
             ("toolsets.disabled", self._settings.toolsets.disabled),
         ):
             for name in dict.fromkeys(denied):
-                self._denials.setdefault(name, self._stand(argument, denied.index(name)))
+                self._denials.setdefault(name, self._stand(argument, denied, denied.index(name)))
                 taken.update((tool, name) for tool in self._denied_by(name, argument) if tool not in taken)
         return Selection(
             frozenset(names.difference(taken)),
@@ -115,12 +131,13 @@ class Selecting:
             tuple(self._limits),
         )
 
-    def _stand(self, argument: str, *index: int) -> Stand:
+    def _stand(self, argument: str, names: Iterable[str], *index: int) -> Stand:
         """Where a list stands, or one of its items."""
-        if "_toolsets" in argument and not argument.startswith("platform_toolsets"):
-            return Stand(argument)
-        key = tuple(argument.split("."))
-        return Stand(argument, self._line_of((*key, *index)) or self._line_of(key))
+        said = tuple(names)
+        if argument in {"enabled_toolsets", "disabled_toolsets"}:
+            return Stand(argument, None, said)
+        key = tuple(argument.split(".", 1))
+        return Stand(argument, self._line_of((*key, *index)) or self._line_of(key), said)
 
     # What is enabled ---------------------------------------------------------------------------------------------
 
@@ -143,9 +160,9 @@ class Selecting:
             return self._all_of((PRESET_PREFIX + platform,), f"platform {platform!r}")
         return self._all_of(chosen, f"platform_toolsets.{platform}")
 
-    def _all_of(self, toolsets: Iterable[str], argument: str) -> set[str]:
+    def _all_of(self, toolsets: tuple[str, ...], argument: str) -> set[str]:
         found: set[str] = set()
-        self._limits.append(self._stand(argument))
+        self._limits.append(self._stand(argument, toolsets))
         for name in dict.fromkeys(toolsets):
             found |= self._tools(name, argument)
         return found

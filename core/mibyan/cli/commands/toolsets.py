@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mibyan.tools.store import Toolset
 
 _LIST = (Column("NAME"), Column("KIND"), Column("TOOLS", right=True), Column("DESCRIPTION"))
-_TOOLS = (Column("TOOL"), Column("STATE"), Column("BY WAY OF"))
+_TOOLS = (Column("TOOL"), Column("STATE"), Column("PLUGIN"), Column("BY WAY OF"))
 
 
 @click.group("toolsets", cls=Group)
@@ -53,17 +53,40 @@ def list_toolsets(invocation: Invocation) -> int:
 def show_toolset(invocation: Invocation, name: str) -> int:
     """Show the tools that a toolset stands for, and why.
 
-    Each tool, whether it is there, and the toolsets that lead to it. With --json: an object whose "members" have each tool's name, state and way.
+    Each tool: whether it is there, by way of which toolsets it gets in, and what keeps it away; also those that plugins
+    which aren't loaded would add, and those that a preset's rule keeps out. With --json: an object with the toolset's
+    "aliases", its "members" {name state via why rule plugin origin decided_by fix} and the "missing" names it includes.
     """
+    from mibyan.explain.toolset import explain_toolset, where_missing
+
     with invocation.runtime() as runtime:
         loaded(invocation, runtime)
         _require(runtime, name)
-        described = {**_described(runtime, name), "members": _members(runtime, name)}
+        missing = where_missing(runtime.toolsets.expansion(name), runtime.toolsets.suggest)
+        described = {
+            **_described(runtime, name), "aliases": _other_names(runtime, name), "denied_by": _denied_by(runtime, name),
+            "members": [member.to_dict() for member in explain_toolset(runtime, name)], "missing": missing,
+        }  # fmt: skip
         if invocation.options.as_json:
             invocation.out.document(described)
         else:
             _print(invocation, described)
         return _code(invocation, runtime)
+
+
+def _other_names(runtime: Runtime, name: str) -> list[str]:
+    """The other names of the toolset: aliases, legacy names; of an alias, those of what it means."""
+    aliases = runtime.toolsets.aliases()
+    meaning = aliases.get(name, name)
+    return [alias for alias, target in aliases.items() if target == meaning and alias != name]
+
+
+def _denied_by(runtime: Runtime, name: str) -> list[str]:
+    """Where the configuration denies the toolset by one of its names."""
+    names = {name, runtime.toolsets.aliases().get(name, name), *_other_names(runtime, name)}
+    found = [(index, word) for index, word in enumerate(runtime.config.toolsets.disabled) if word in names]
+    lines = [runtime.loaded_config.line_of(("toolsets", "disabled", index)) for index, _ in found]
+    return [line or f"toolsets.disabled[{index}]" for line, (index, _) in zip(lines, found, strict=True)]
 
 
 def _code(invocation: Invocation, runtime: Runtime) -> int:
@@ -96,26 +119,36 @@ def _described(runtime: Runtime, name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _members(runtime: Runtime, name: str) -> list[dict[str, str]]:
-    """Each tool that the name stands for: whether it is there, and how it got in."""
-    entries = runtime.registry.snapshot.entries
-    explained = runtime.toolsets.explain(name)
-    verdicts = runtime.availability.verdicts([entries[tool] for tool, _ in explained if tool in entries])
-    return [{"name": tool, "state": _state(verdicts.get(tool)), "via": via} for tool, via in explained]
-
-
-def _state(verdict: Any) -> str:
-    if verdict is None:
-        return "not registered"
-    return "available" if verdict.available else f"unavailable: {verdict.reason}"
-
-
 def _print(invocation: Invocation, described: dict[str, Any]) -> None:
+    missing = [f"{one['name']} (in {one['included_by']}" + (f"; did you mean {one['suggestion']!r}?)" if one["suggestion"] else ")")
+               for one in described["missing"]]  # fmt: skip
     show_fields(invocation.out, {
         "name": described["name"], "kind": described["kind"], "origin": described["origin"] or "",
-        "includes": ", ".join(described["includes"]), "description": described["description"],
+        "includes": ", ".join(described["includes"]), "other names": ", ".join(described["aliases"]),
+        "denied by": "\n".join(described["denied_by"]), "unknown": "\n".join(missing),
+        "description": described["description"],
     })  # fmt: skip
-    if described["members"]:
+    members = described["members"]
+    if members:
         invocation.out.line("")
-        rows = [[one["name"], one["state"], one["via"]] for one in described["members"]]
-        show_table(invocation.out, _TOOLS, rows)
+        show_table(
+            invocation.out, _TOOLS, [[one["name"], one["state"], one["plugin"] or "", one["via"]] for one in members]
+        )
+    for names, one in _alike(members).values():
+        invocation.out.line(f"\n{_sentences(names, one)}")
+
+
+def _alike(members: list[dict[str, Any]]) -> dict[tuple[str | None, ...], tuple[list[str], dict[str, Any]]]:
+    """The members that aren't there, those with one reason together."""
+    found: dict[tuple[str | None, ...], tuple[list[str], dict[str, Any]]] = {}
+    for one in members:
+        if one["state"] != "available":
+            reason = tuple(one[key] for key in ("why", "rule", "decided_by", "fix"))
+            found.setdefault(reason, ([], one))[0].append(one["name"])
+    return found
+
+
+def _sentences(names: list[str], one: dict[str, Any]) -> str:
+    """Why some members aren't there, and what would change it."""
+    lines = [f"{', '.join(names)}: {one_line(one['why'], 500)} ({one['rule']})", one["decided_by"], one["fix"]]
+    return "\n    ".join(one_line(line, 2000) for line in lines if line)
