@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
 
-    #: Time of the last change of content and of status, both in nanoseconds since the epoch, and size in bytes.
-    Stamp: TypeAlias = tuple[int, int, int]
+    #: Time of the last change of content and of status, both in nanoseconds since the epoch, size in bytes, and inode.
+    Stamp: TypeAlias = tuple[int, int, int, int]
 
 #: Bytes of a cache file; nobody has tools for more.
 _SIZE_LIMIT = 64 * 1024 * 1024
@@ -58,7 +58,7 @@ def stamp_of(status: os.stat_result) -> Stamp | None:
     latest = changed if os.name == "nt" else touched  # Windows has the time of making there
     if 0 <= time.time_ns() - latest < (_TICK if latest % 1_000_000_000 else _SECONDS):
         return None
-    return changed, touched, status.st_size
+    return changed, touched, status.st_size, status.st_ino
 
 
 class CacheFile:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mibyan.records import as_dict, field, record
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
 
 @record
@@ -90,13 +90,17 @@ class DecisionLog:
 
     def forget(self, subject: str) -> None:
         """Drop what was said about `subject` (it is about to be decided anew)."""
-        with self._lock:
-            self._decisions = {d: None for d in self._decisions if d.subject != subject}
+        self._drop(lambda decision: decision.subject == subject)
 
     def retract(self, plugin_id: str, kinds: Collection[str]) -> None:
         """Drop the decisions of some kinds that came of what a plugin did: it is gone, and they aren't so any more."""
+        self._drop(lambda decision: decision.plugin_id == plugin_id and decision.kind in kinds)
+
+    def _drop(self, is_over: Callable[[Decision], bool]) -> None:
+        # Nearly always there is none: then nothing is hashed again.
         with self._lock:
-            self._decisions = {d: None for d in self._decisions if d.plugin_id != plugin_id or d.kind not in kinds}
+            for decision in [one for one in self._decisions if is_over(one)]:
+                del self._decisions[decision]
 
     def after_fork(self) -> None:
         """In a child process: nobody else writes."""

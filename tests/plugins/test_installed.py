@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mibyan.filecache import stamp
 from mibyan.plugins.candidate import Candidate, Discovery, Target
 from mibyan.plugins.sources.cache import ContentCache
 from mibyan.plugins.sources.distributions import header, name_and_version
@@ -481,7 +484,9 @@ def test_an_unreadable_directory_is_one_note(tmp_path: Path, monkeypatch: pytest
             raise PermissionError(13, "Permission denied")
         return [entry.name for entry in Path(path).iterdir()]
 
-    monkeypatch.setattr(distributions, "os", type("os", (), {"listdir": staticmethod(listdir), "path": os.path}))
+    monkeypatch.setattr(
+        distributions, "os", type("os", (), {"listdir": staticmethod(listdir), "path": os.path, "stat": os.stat})
+    )
     found = find(tmp_path / "locked", tmp_path / "good")
     assert only(found).usable
     assert [(note.kind, note.text) for note in found.notes] == [
@@ -731,14 +736,54 @@ def test_order_of_making_doesnt_matter(tmp_path: Path) -> None:
     assert [candidate.id for candidate in one] == [candidate.id for candidate in other] == ["a", "b", "c", "d"]
 
 
-def test_each_distribution_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """plugins.F4: finding reads the entry points of each distribution, and nothing more of those without any of ours."""
+def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of files that are read from now on."""
     from mibyan.plugins.sources import distributions
 
-    for number in range(50):
-        dist(tmp_path, f"dist_{number}", entry_points="[console_scripts]\na = b:c\n" if number % 3 else None)
     read: list[str] = []
     real = distributions.read_bytes
     monkeypatch.setattr(distributions, "read_bytes", lambda path: read.append(path) or real(path))
+    return read
+
+
+def test_entry_points_that_havent_changed_arent_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """architecture: only content is kept; what was edited in place, came or went is seen at the next look."""
+    site, home = tmp_path / "site", tmp_path / "home"
+    home.mkdir()
+    infos = [dist(site, name, entry_points=WEATHER.replace("weather", name)) for name in ("rain", "snow")]
+    while any(stamp(info / "entry_points.txt") is None for info in infos):
+        time.sleep(0.001)
+
+    def look() -> tuple[list[str], list[str]]:
+        read, cache = readings(monkeypatch), ContentCache.of_home(home)
+        found = find_installed(cache, path=[str(site)], finders=False)
+        cache.save()
+        monkeypatch.undo()
+        return [one.id for one in found if one.usable], [
+            Path(path).parent.name for path in read if path.endswith(".txt")
+        ]
+
+    assert look() == (["rain", "snow"], ["rain-1.0.dist-info", "snow-1.0.dist-info"])
+    assert look() == (["rain", "snow"], [])
+    file = infos[0] / "entry_points.txt"
+    text, status = file.read_text(), file.stat()
+    file.write_text(text.replace("mibyan.plugins", "mibyan.plugims"))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert look() == (["snow"], ["rain-1.0.dist-info"])
+    file.write_text(text)
+    assert look()[0] == ["rain", "snow"]
+    file.unlink()
+    dist(site, "hail", entry_points=WEATHER.replace("weather", "hail"))
+    assert look()[0] == ["hail", "snow"]
+    shutil.rmtree(infos[1])
+    assert look()[0] == ["hail"]
+
+
+def test_each_distribution_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """plugins.F4: finding reads the entry points of each distribution, and nothing more of those without any of ours."""
+    for number in range(50):
+        dist(tmp_path, f"dist_{number}", entry_points="[console_scripts]\na = b:c\n" if number % 3 else None)
+    read = readings(monkeypatch)
     find(tmp_path)
-    assert sorted(read) == sorted(f"{tmp_path}/dist_{number}-1.0.dist-info/entry_points.txt" for number in range(50))
+    theirs = [f"{tmp_path}/dist_{number}-1.0.dist-info/entry_points.txt" for number in range(50) if number % 3]
+    assert sorted(read) == sorted(theirs)

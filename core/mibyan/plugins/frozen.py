@@ -10,12 +10,14 @@ from mibyan.plugins.offers import Offer
 from mibyan.plugins.plugin_registry import supplied
 from mibyan.records import replace
 from mibyan.report import Decision
+from mibyan.schema.definition import normalise_schema
+from mibyan.schema.kept import KeptSchema
 from mibyan.text import suggest
 from mibyan.tools.entry import Requirements
 from mibyan.tools.registration import build_entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mibyan.plugins.candidate import Candidate
     from mibyan.plugins.context import PluginContext
@@ -165,11 +167,32 @@ def _entries(
         if tool.check is not None and tool.check not in checks:
             checks[tool.check] = _lazy_check(tool.check, resolve)
         entries[tool.name] = build_entry(
-            owner, tool.name, tool.toolset, dict(tool.schema), None, checks.get(tool.check or ""),
-            tool.requires_env, requires=_both(manifest.requires, tool.requires), activate=activate, origin=origin,
+            owner, tool.name, tool.toolset, _schema(tool), None, checks.get(tool.check or ""),
+            tool.requires_env, description=_description(tool), requires=_both(manifest.requires, tool.requires), activate=activate, origin=origin,
             **tool.flags,
         )  # fmt: skip
     return entries
+
+
+def _schema(tool: FrozenTool) -> dict[str, Any] | Callable[[], Mapping[str, Any]]:
+    """The schema of a tool for its entry; one that was checked before is read when somebody asks for it."""
+    source = tool.schema_source
+    if not isinstance(source, KeptSchema):
+        return dict(source)
+    made: list[Mapping[str, Any]] = []
+
+    def schema() -> Mapping[str, Any]:
+        if not made:
+            made.append(normalise_schema(tool.name, tool.schema))
+        return made[0]
+
+    return schema
+
+
+def _description(tool: FrozenTool) -> str | None:
+    """The text for people, where the schema's own isn't at hand."""
+    source = tool.schema_source
+    return source.description if isinstance(source, KeptSchema) else None
 
 
 def _lazy_check(target: str, resolve: Callable[[str], Any]) -> LazyCheck:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mibyan.records import as_dict, field, field_names, record
 from mibyan.schema.frozen import FrozenDict, freeze
+from mibyan.schema.kept import KeptSchema
 from mibyan.tools.entry import Requirements
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ class FrozenTool:
 
     name: str
     toolset: str
-    #: `{"description", "parameters"}`, the model-facing schema.
-    schema: Mapping[str, Any]
+    #: The schema, or what reads it on first use; read it as `schema`.
+    schema_source: Mapping[str, Any] | KeptSchema
     #: `module:attribute` of the handler or typed function; `None`: the plugin's registration supplies it.
     target: str | None = None
     #: `module:attribute` of the check, if it has one.
@@ -40,6 +41,12 @@ class FrozenTool:
     requires: Requirements = field(default_factory=Requirements)
     #: Environment variables, for people to read; they don't decide anything.
     requires_env: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """`{"description", "parameters"}`, the model-facing schema, read-only."""
+        source = self.schema_source
+        return source() if isinstance(source, KeptSchema) else source
 
 
 @record
@@ -116,7 +123,7 @@ class Manifest:
         """Build a manifest from data that `check_manifest` gave or that ships with Mibyan; nothing is checked.
 
         Args:
-            data: Plain JSON types, as in `mibyan.json`.
+            data: Plain JSON types, as in `mibyan.json`; a tool's schema may be the arguments of `KeptSchema`.
             warnings: What the check had to say.
         """
         parts = {key: _READERS.get(key, _as_is)(value) for key, value in data.items() if key in _FIELDS}
@@ -178,7 +185,9 @@ def _requirements(value: Mapping[str, Any]) -> Requirements:
 
 
 def _frozen_tool(value: Mapping[str, Any]) -> FrozenTool:
-    parts = {**value, "schema": freeze(value["schema"])}
+    parts = dict(value)
+    schema = parts.pop("schema")
+    parts["schema_source"] = KeptSchema(*schema) if type(schema) is tuple else freeze(schema)
     if "flags" in parts:
         parts["flags"] = freeze(parts["flags"])
     if "requires" in parts:
@@ -197,7 +206,11 @@ def _plain(value: Any) -> Any:
     """`value` as JSON types; what has its default in a nested record is left out."""
     match value:
         case FrozenTool() | ToolsetDefinition() | CommandDefinition() | Requirements():
-            return {name: _plain(part) for name, part in as_dict(value).items() if part or part is False}
+            parts = as_dict(value)
+            if isinstance(value, FrozenTool):
+                parts = {"schema" if name == "schema_source" else name: part for name, part in parts.items()}
+                parts["schema"] = value.schema
+            return {name: _plain(part) for name, part in parts.items() if part or part is False}
         case tuple() | list():
             return [_plain(part) for part in value]
         case dict():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: What was kept by a Mibyan that read manifests otherwise is worth nothing.
-_SHAPE = f"discovery 3 {' '.join(field_names(Manifest))}"
+_SHAPE = f"discovery 4 {' '.join(field_names(Manifest))}"
 
 
 class ContentCache:
@@ -36,22 +35,25 @@ class ContentCache:
     def look_up(self, kind: str, path: str | os.PathLike[str], compute: Callable[[], Any]) -> Any:
         """What `compute` gave for the file's present content; called only if that isn't known.
 
-        The value must be JSON data. For a file that can't be looked at it is computed each time; what raises isn't kept.
+        The value must be what `CacheFile` takes. For a file that can't be looked at it is computed each time; what raises isn't kept.
         """
-        return self._kept.look_up(f"{kind}:{os.fspath(path)}", stamp(path), lambda: _plain(compute()))
+        return self._kept.look_up(f"{kind}:{os.fspath(path)}", stamp(path), compute)
 
     def look_up_bytes(self, kind: str, data: bytes, compute: Callable[[], Any]) -> Any:
         """What `compute` gave for these bytes, wherever they lie: for files whose times a stranger may set."""
         from hashlib import sha256
 
         key = f"{kind}:sha256:{sha256(data).hexdigest()}"
-        return self._kept.look_up(key, len(data), lambda: _plain(compute()))
+        return self._kept.look_up(key, len(data), compute)
+
+    def recall(self, kind: str, place: str) -> Any:
+        """What `remember` was given last, whatever has become of the place; `None` if nothing was."""
+        return self._kept.get(f"{kind}:{place}", kind)
+
+    def remember(self, kind: str, place: str, value: Any) -> None:
+        """Keep a value that itself says what it holds for."""
+        self._kept.keep(f"{kind}:{place}", kind, value)
 
     def save(self) -> None:
         """Write the file, if something is new and it can be written."""
         self._kept.save()
-
-
-def _plain(value: Any) -> Any:
-    """JSON data without subclasses of its types."""
-    return json.loads(json.dumps(value))

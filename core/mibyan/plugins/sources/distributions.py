@@ -1,13 +1,14 @@
 """Installed distributions as they lie on disk: found by one look into each directory (plugins.F3, F4)."""
 # A thousand distributions are looked at on each start: os and plain text are several times as fast as pathlib.
-# ruff: noqa: PTH110, PTH118, PTH122, PTH208
+# ruff: noqa: PTH110, PTH116, PTH118, PTH122, PTH208
 
 from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from mibyan.filecache import stamp_of
 from mibyan.plugins.candidate import Note, unreadable
 from mibyan.plugins.sources.entrypoints import may_concern
 from mibyan.plugins.sources.files import read_bytes, reason
@@ -15,7 +16,9 @@ from mibyan.plugins.sources.ids import canonical
 from mibyan.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from mibyan.plugins.sources.cache import ContentCache
 
 _ENDINGS = (".dist-info", ".egg-info")
 #: How the name of a plugin begins.
@@ -48,10 +51,16 @@ class Distribution:
 
 
 class Listing:
-    """The distributions in one directory of `sys.path`."""
+    """The distributions in one directory of `sys.path`.
 
-    def __init__(self, entry: str) -> None:
+    Args:
+        entry: The directory.
+        cache: Keeps what entry points say: a file that hasn't changed is looked at, and not opened.
+    """
+
+    def __init__(self, entry: str, cache: ContentCache) -> None:
         self.entry = entry
+        self._cache = cache
         self.notes: list[Note] = []
         self._names = self._infos()
         self._by_key: dict[str, list[str]] | None = None
@@ -73,22 +82,34 @@ class Listing:
 
     def distributions(self) -> list[Distribution]:
         """Those whose name or entry points may concern us, by name."""
-        read = ((name, self._entry_points(name)) for name in self._names)
-        found = [(name, data) for name, data in read if data or (data == b"" and name[:7].lower() in _NAMED)]
+        found = [(name, data) for name, data in self._entry_points() if data or name[:7].lower() in _NAMED]
         found.sort(key=lambda pair: _newest_first(pair[0]))
         return [self._distribution(name, data) for name, data in found if self._is_installed(name)]
 
-    def _entry_points(self, name: str) -> bytes | None:
-        """The bytes of its entry points if they may concern us, else none; `None` if they can't be read."""
-        path = f"{self.entry}/{name}/entry_points.txt"
-        try:
-            data = read_bytes(path)
-        except (FileNotFoundError, NotADirectoryError):
-            return b""
-        except OSError as error:
-            self.notes.append(unreadable(f"can't be read: {reason(error)}", path))
-            return None
-        return data if may_concern(data) else b""
+    def _entry_points(self) -> Iterator[tuple[str, bytes]]:
+        """Each distribution's folder, with the bytes of its entry points if they may concern us.
+
+        One whose entry points can't be read is a note and nothing else.
+        """
+        known: dict[str, tuple[Any, bytes]] = self._cache.recall("entry points", self.entry) or {}
+        fresh: dict[str, tuple[Any, bytes]] = {}
+        for name in self._names:
+            path = f"{self.entry}/{name}/entry_points.txt"
+            try:
+                now = stamp_of(os.stat(path))
+                entry = known.get(name)
+                if entry is None or entry[0] != now or now is None:
+                    data = read_bytes(path)
+                    entry = fresh[name] = (now, data if may_concern(data) else b"")
+                yield name, entry[1]
+            except (FileNotFoundError, NotADirectoryError):
+                yield name, b""
+            except OSError as error:
+                self.notes.append(unreadable(f"can't be read: {reason(error)}", path))
+        if fresh:
+            there = set(self._names)
+            kept = {name: entry for name, entry in {**known, **fresh}.items() if name in there}
+            self._cache.remember("entry points", self.entry, kept)
 
     def _is_installed(self, name: str) -> bool:
         info = os.path.join(self.entry, name)

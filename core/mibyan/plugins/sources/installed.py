@@ -11,6 +11,7 @@ from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, TypeAlias
 
 from mibyan.plugins.candidate import Candidate, Discovery, Note, Target
+from mibyan.plugins.sources.cache import ContentCache
 from mibyan.plugins.sources.distributions import Distribution, Listing
 from mibyan.plugins.sources.entrypoints import GROUP, EntryPoint, entry_point, groups, near_misses
 from mibyan.plugins.sources.files import is_directory, is_file
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mibyan.plugins.manifest import Manifest
-    from mibyan.plugins.sources.cache import ContentCache
     from mibyan.plugins.sources.imported import ImportedListing
 
     AnyListing: TypeAlias = Listing | ImportedListing
@@ -48,7 +48,7 @@ def find_installed(
     """
     entries, skipped = searched(sys.path if path is None else path, inside)
     notes: list[Note] = []
-    listings: list[AnyListing] = [listing for entry in entries if (listing := _listing(entry)) is not None]
+    listings: list[AnyListing] = [listing for entry in entries if (listing := _listing(entry, cache)) is not None]
     listings += _finder_listings() if finders else []
     found = [candidate for candidate in _candidates(listings, cache, notes) if candidate is not None]
     for listing in listings:
@@ -61,7 +61,7 @@ def find_installed(
 
 def _skipped(entry: str, border: str, installed: Collection[str]) -> Iterator[Note]:
     """A note for each plugin in an entry that isn't searched (a cloned repository's) and that isn't installed too."""
-    for found in Listing(entry).distributions() if os.path.isdir(entry) else ():
+    for found in Listing(entry, ContentCache()).distributions() if os.path.isdir(entry) else ():
         if (
             GROUP in groups(found.entry_points.decode("utf-8", "replace"))
             and distribution_id(found.name) not in installed
@@ -70,9 +70,9 @@ def _skipped(entry: str, border: str, installed: Collection[str]) -> Iterator[No
             yield Note("skipped", text, found.info, f"`pip install -e {entry}` if it is yours")
 
 
-def _listing(entry: str) -> AnyListing | None:
+def _listing(entry: str, cache: ContentCache) -> AnyListing | None:
     if os.path.isdir(entry):
-        return Listing(entry)
+        return Listing(entry, cache)
     if not is_file(entry):
         return None
     from mibyan.plugins.sources.imported import zip_listing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mibyan.errors import MibyanError
 from mibyan.plugins.manifest import Manifest, check_manifest
 from mibyan.plugins.sources.files import read_bytes, reason
+from mibyan.schema.kept import content_of
 
 if TYPE_CHECKING:
     import os
@@ -75,7 +77,16 @@ def _checked_content(data: bytes, origin: str) -> dict[str, Any]:
         return {"problem": "; ".join(map(str, problems)) or str(error)}
     except (ValueError, RecursionError, MemoryError) as error:
         return {"problem": f"{Path(origin).name}: {reason(error) or type(error).__name__}"}
-    return {"data": trusted, "warnings": warnings}
+    return {"data": _kept(trusted), "warnings": warnings}
+
+
+def _kept(trusted: dict[str, Any]) -> dict[str, Any]:
+    """The data as the cache keeps it: schemas apart, as bytes."""
+    plain: dict[str, Any] = json.loads(json.dumps(trusted))
+    for tool in plain.get("tools", ()):
+        schema = tool["schema"]
+        tool["schema"] = (content_of(schema), schema.get("description") or "")
+    return plain
 
 
 def _parse(text: str, origin: str) -> tuple[Any, Mapping[KeyPath, int]]:
