@@ -132,6 +132,75 @@ def test_an_edit_that_would_be_wrong_is_not_written(run: Callable, home: Path, k
     assert file.read_text() == WRITTEN
 
 
+SETTINGS = """
+config_schema:
+  type: object
+  properties: {unit: {enum: [metric, imperial]}, key: {type: string}, days: {type: integer, maximum: 14}, places: {type: array, items: {type: string}}}
+  required: [unit, key]
+  additionalProperties: false
+"""
+
+
+@pytest.fixture
+def weather(home: Path) -> Path:
+    """A plugin with settings of its own; importing it would fail."""
+    base = home / "plugins" / "weather"
+    base.mkdir(parents=True)
+    (base / "__init__.py").write_text("raise SystemExit('never import it')\n")
+    (base / "plugin.yaml").write_text("version: '1'" + SETTINGS)
+    return home / "config.yaml"
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "said"),
+    [
+        ("plugins.entries.weather.config.unit", "kelvin", "metric"),
+        ("plugins.entries.weather.config.days", "15", "14"),
+        ("plugins.entries.weather.config.days", "three", "integer"),
+        ("plugins.entries.weather.config.dayz", "3", "days"),
+        ("plugins.entries.weather.config", "{unit: metric, key: x, days: 15}", "plugins.entries.weather.config.days"),
+        ("plugins.entries.weather", "{config: {unit: kelvin}}", "plugins.entries.weather.config.unit"),
+        ("plugins.entries.Weather.config.unit", "kelvin", "metric"),
+        ("plugins.entries.weather.config.places", "[a, 5]", "plugins.entries.weather.config.places[1]"),
+    ],
+)
+def test_a_plugin_s_own_settings_are_checked(run: Callable, weather: Path, key: str, text: str, said: str) -> None:
+    """plugins.M2: `config set` asks the plugin's schema before it writes; 2, and nothing is changed."""
+    weather.write_text(WRITTEN.replace("[weather]", "[]"))
+    done = run("config", "set", key, text)
+    assert (done.code, done.out) == (2, "")
+    assert "wasn't changed" in done.err
+    assert said in done.err
+    assert "disabled: []" in weather.read_text()
+    assert "entries" not in weather.read_text()
+
+
+def test_a_plugin_s_own_settings_are_set_one_after_the_other(run: Callable, weather: Path) -> None:
+    """What isn't there yet doesn't hinder what is right; what was wrong before can be mended; others' are nobody's."""
+    for key, text in (("unit", "metric"), ("days", "3"), ("key", "x"), ("places", "[a, b]")):
+        assert run("config", "set", f"plugins.entries.weather.config.{key}", text).code == 0
+    weather.write_text("plugins: {entries: {weather: {config: {unit: kelvin, days: 99}}}}\n")
+    assert run("config", "set", "plugins.entries.weather.config.unit", "metric").code == 0
+    assert run("config", "set", "plugins.entries.weather.config.days", "98").code == 2
+    assert run("config", "set", "plugins.entries.nobody.config.unit", "kelvin").code == 0
+    weather.write_text("plugins: {entries: {weather: {source: pip, config: {unit: kelvin}}}}\n")
+    assert run("config", "set", "plugins.entries.weather.config.unit", "rankine").code == 0
+    weather.write_text("plugins: {disabled: 5}\n")  # Nobody can tell which plugins there are.
+    assert run("config", "set", "plugins.disabled", "[]").code == 0
+
+
+@pytest.mark.parametrize("text", ["1" + "0" * 5000, "-" + "9" * 5000, "0x" + "f" * 5000])
+@pytest.mark.parametrize("key", ["dispatch.max_workers", "plugins.entries.x.config.y"])
+def test_numbers_without_end(run: Callable, home: Path, key: str, text: str) -> None:
+    """A number of thousands of digits is told as that, in one short line; nothing is written."""
+    done = run("config", "set", key, text)
+    assert done.code == 2
+    assert "digits; put quotes around it if it is text" in done.err
+    assert len(done.err) < 300
+    assert not (home / "config.yaml").exists()
+    assert run("config", "set", "plugins.entries.x.config.y", f"'{text}'").code == 0
+
+
 def test_unset(run: Callable, home: Path) -> None:
     """`config unset KEY`: the default counts again."""
     file = home / "config.yaml"

@@ -222,7 +222,14 @@ def test_issue_3_a_hosts_timeout_ends_a_batch(rt, tools, seen, name):
     """Issue 3: `asyncio.timeout` around `acall_many` works; the observers have seen each call's end."""
 
     async def main():
-        async with asyncio.timeout(0.3):
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(SOON) as limit:
+
+            def over(tool_name):
+                if tool_name == "quick":  # The host has enough once that is known.
+                    loop.call_soon_threadsafe(limit.reschedule, loop.time())
+
+            rt.add_hook("post_tool_call", over)
             await rt.acall_many([ToolCall(name), ToolCall("after"), ToolCall("quick")])
 
     with pytest.raises(TimeoutError):

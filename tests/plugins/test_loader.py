@@ -187,6 +187,19 @@ def test_a_plugin_that_offers_nothing_is_failed(world: World, source: str) -> No
     assert "def register(ctx)" in str(record.hint)
 
 
+@pytest.mark.parametrize("more", [False, True])
+def test_plugins_L3_a_misspelt_hook_is_all_there_is(world: World, more: bool) -> None:
+    """plugins.L3: who offers nothing because a hook is misspelt is told which was meant."""
+    hook = "@mibyan.hookimpl\ndef pre_tol_call(tool_name):\n    return None\n"
+    world.folder("guard", f"import mibyan\n{hook}" + (hook.replace("pre_tol_call", "quite_else") if more else ""))
+    record = world.load().get("guard")
+    assert record.state == "failed"
+    assert record.reason.startswith(
+        "it offers nothing: there is no hook 'pre_tol_call' (did you mean 'pre_tool_call'?)"
+    )
+    assert "pre_tool_call" in str(record.hint)
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -15,7 +15,7 @@ from mibyan.config.keys import join_key, split_key, value_at
 from mibyan.config.layers import text_layer
 from mibyan.config.outline import SpliceError
 from mibyan.config.problems import InvalidConfigError, Problem
-from mibyan.config.scalars import describe
+from mibyan.config.scalars import describe, resolve
 from mibyan.config.splice import Splicer
 from mibyan.config.yamlfile import MAX_BYTES, parse_document
 from mibyan.errors import ConfigError
@@ -148,7 +148,14 @@ def parse_value(text: str) -> Any:
 
     Args:
         text: One value.
+
+    Raises:
+        ConfigError: It is a number that no setting can be.
     """
+    try:
+        resolve(text.strip(), None, plain=True)
+    except ValueError as error:
+        raise ConfigError(f"the value can't be used: {error}") from None
     try:
         data = parse_document(f"value: {text}", "value").data
     except ConfigError:

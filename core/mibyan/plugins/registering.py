@@ -7,7 +7,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
+from mibyan.hooks.names import HOOK_ARGUMENTS
 from mibyan.records import field, record
+from mibyan.text import suggest
 from mibyan.tools.current import Current, acting
 from mibyan.tools.function import ToolFunction
 
@@ -58,10 +60,11 @@ def register_plugin(
     with acting(current(ctx, ledger, services)):
         for function in functions:
             ctx.registry.add(function)
-        _register_parts(parts_of(plugin, sys.modules.get(code.name)), ctx, ledger, services)
+        parts = parts_of(plugin, sys.modules.get(code.name))
+        _register_parts(parts, ctx, ledger, services)
     ledger.require_no_refusal()
     if not ledger.offered and not recorder.calls and not ctx.manifest.frozen:
-        raise _offers_nothing(ctx, was_there=was_there)
+        raise _offers_nothing(ctx, parts, was_there=was_there)
 
 
 def current(ctx: PluginContext, ledger: Ledger, services: LoaderServices, recorder: Recorder | None = None) -> Current:
@@ -163,7 +166,16 @@ def _functions_of(code: PluginCode) -> list[ToolFunction[..., Any]]:
     return list(dict.fromkeys(found))
 
 
-def _offers_nothing(ctx: PluginContext, *, was_there: bool) -> PluginError:
+def _offers_nothing(ctx: PluginContext, parts: Parts, *, was_there: bool) -> PluginError:
+    unknown = sorted({name for source in parts.hooks for name in marked(source) if name not in HOOK_ARGUMENTS})
+    if unknown:
+        meant = [suggest(name, HOOK_ARGUMENTS) for name in unknown]
+        told = [
+            f"{name!r}" + (f" (did you mean {word!r}?)" if word else "")
+            for name, word in zip(unknown, meant, strict=True)
+        ]
+        reason = f"it offers nothing: there is no hook {', '.join(told)}, and it has neither register(ctx) nor a tool"
+        return PluginError(reason, plugin_id=ctx.plugin_id, hint=f"The hooks are: {', '.join(sorted(HOOK_ARGUMENTS))}.")
     reason = "it offers nothing: its import registered no tool, and it has neither register(ctx) nor a hook"
     if was_there:
         reason += " (its module had been imported before the plugin was loaded)"

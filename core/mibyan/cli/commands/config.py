@@ -144,12 +144,14 @@ def _unmarked(_context: click.Context, _parameter: click.Parameter, value: str) 
 def set_(invocation: Invocation, key: str, value: str) -> int:
     """Write VALUE at KEY into the home's config.yaml.
 
-    VALUE is YAML or JSON: 5, off, [a, b], null. The file is checked before it is written; comments, order and everything else in it stay as they are. Put quotes of
+    VALUE is YAML or JSON: 5, off, [a, b], null. The file is checked before it is written, a plugin's own settings by the schema
+    in its manifest; comments, order and everything else in it stay as they are. Put quotes of
     YAML's around text that would read as something else: '"5"'.
     """
+    from mibyan.cli.plugin_settings import settings_check
     from mibyan.config import edit
 
-    changed = edit.set_value(_path(invocation), key, edit.parse_value(value))
+    changed = edit.set_value(_path(invocation), key, edit.parse_value(value), check=settings_check(invocation, key))
     say(f"{_path(invocation)}: {key} {'is set' if changed else 'says so already'}.")
     return exits.OK
 
