@@ -16,7 +16,9 @@ from mibyan.dispatch.apart import run_apart
 from mibyan.dispatch.call import Call
 from mibyan.dispatch.chains import ChainRunner, Round
 from mibyan.dispatch.dispatcher import Dispatcher, Enforcement
+from mibyan.dispatch.express import Surroundings
 from mibyan.dispatch.handlers import HandlerSteps
+from mibyan.dispatch.lane import ExpressLane
 from mibyan.dispatch.limits import keep_in
 from mibyan.dispatch.pipeline import Pipeline
 from mibyan.dispatch.plans import Plans
@@ -44,6 +46,10 @@ if TYPE_CHECKING:
     from mibyan.tools.store import RegistrySnapshot
     from mibyan.toolsets.definitions import DefinitionBuilder
     from mibyan.toolsets.resolver import ToolsetResolver
+
+
+#: The keywords of a call that may take the quick way.
+_QUICK = frozenset(("session", "tool_call_id", "task_id", "user_task"))
 
 
 class Parts:
@@ -82,6 +88,7 @@ class Parts:
         self._chains = ChainRunner(lambda: settings.dispatch.hook_timeout, self.log, self._redactor.redact)
         self.dispatcher = self._make_dispatcher()
         self.sessions = Sessions(self.scope, self._session_ended)
+        self.lane = self._make_lane()
         self._lock = threading.RLock()
         self._plugins: PluginLoader | None = None
         self._toolsets: ToolsetResolver | None = None
@@ -104,10 +111,17 @@ class Parts:
         pipeline = Pipeline(
             self.store, self.hooks, self._chains, self.availability, plans, handlers, self.approvals
         )  # fmt: skip
+        self._plans, self._handlers = plans, handlers
         handlers.transform = pipeline.transform
         self.store.on_change = plans.forget
         always = self.config.is_written("dispatch.timeout") or self.config.is_written("dispatch.hook_timeout")
         return Dispatcher(self.store, pipeline, Enforcement(settings.dispatch.timeout, always))
+
+    def _make_lane(self) -> ExpressLane:
+        around = Surroundings(self.store, self.hooks, self._chains, self._handlers, self.dispatcher.go_on)
+        lane = ExpressLane(None if self.dispatcher.always_guards else around, self._plans, self.sessions)
+        self.dispatcher.went_well = lane.consider
+        return lane
 
     def _connect(self) -> None:
         """Hand the registry what stands above it."""
@@ -245,7 +259,7 @@ class Parts:
 
     def _dispatch(self, name: str, args: Any, context: dict[str, Any]) -> str:
         """`registry.dispatch`: context keys that the pipeline knows count, the others reach handlers that accept them."""
-        return self.inline(name, args, context).text
+        return self.text(name, args, context)
 
     def _dispatch_for(self, name: str, args: Any, owner: Owner) -> str:
         """`ctx.dispatch_tool`: a plugin's call through the pipeline, in the session of the call that it runs in."""
@@ -254,6 +268,15 @@ class Parts:
         if current is not None and current.owner is owner and around is not None and around.call is not None:
             outer = around.call
             context = {"session": outer.session, "task_id": outer.task_id, "user_task": outer.user_task}
+        return self.inline(name, args, context).text
+
+    def text(self, name: str, args: Any, context: Mapping[str, Any]) -> str:
+        """The text of a call with its context as keywords."""
+        if context.keys() <= _QUICK:
+            get = context.get
+            quick = self.lane.call(name, args, get("session"), get("tool_call_id"), get("task_id"), get("user_task"))
+            if quick is not None:
+                return quick if isinstance(quick, str) else quick.text
         return self.inline(name, args, context).text
 
     def inline(self, name: str, args: Any, context: Mapping[str, Any]) -> ToolResult:

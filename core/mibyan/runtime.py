@@ -60,6 +60,7 @@ class Runtime:
         self._parts = Parts(home, project, config, safe_mode=safe_mode, plugins=plugins, no_plugins=no_plugins)
         self._parts.runtime = self
         self._hosts_registry = ToolRegistry._bound(self._parts.store, self._parts.host)
+        self._lane = self._parts.lane
         self._closed = False
 
     # The parts ---------------------------------------------------------------------------------------------------
@@ -201,6 +202,10 @@ class Runtime:
             TypeError: An argument other than `args` has the wrong type.
             KeyboardInterrupt: It came meanwhile.
         """
+        if timeout is None:
+            quick = self._lane.call(name, args, session, tool_call_id, task_id, user_task)
+            if quick is not None:
+                return quick if type(quick) is str else quick.text  # type: ignore[union-attr]
         call = self.make_call(name, args, session, task_id, tool_call_id, user_task, timeout)
         return self._parts.dispatcher.inline(call).text
 
@@ -209,6 +214,10 @@ class Runtime:
         user_task: str | None = None, timeout: float | None = None,
     ) -> ToolResult:  # fmt: skip
         """Like `call`, structured."""
+        if timeout is None and isinstance(call, ToolCall):
+            quick = self._lane.execute(call, session, task_id, user_task)
+            if quick is not None:
+                return quick
         return self._parts.dispatcher.inline(self._structured(call, session, task_id, user_task, timeout))
 
     async def acall(

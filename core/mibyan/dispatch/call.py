@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mibyan.dispatch.many_gates import Gates
+    from mibyan.dispatch.replay import Begun
     from mibyan.dispatch.session import Session
     from mibyan.dispatch.steps import Step
     from mibyan.tools.entry import ToolEntry
@@ -80,6 +81,8 @@ class Call:
     gates: Gates | None = None
     #: The moment at which those end; its own deadline is no later.
     latest: float | None = None
+    #: What is settled of it, where it began on the quick way.
+    begun: Begun | None = None
 
     @property
     def name(self) -> str:

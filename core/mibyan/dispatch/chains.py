@@ -77,7 +77,8 @@ class ChainRunner:
         self._hook_timeout = hook_timeout
         self._decisions = decisions
         self._clean = clean
-        self._resting: dict[Implementation, float] = {}
+        #: The implementations that hung, and the moment from which each is run again.
+        self.resting: dict[Implementation, float] = {}
         self._told: set[Implementation] = set()
 
     def run(self, chain: HookChain, turn: Round) -> ChainSteps:
@@ -102,12 +103,12 @@ class ChainRunner:
 
     def _one(self, implementation: Implementation, turn: Round, finish: Callable[[Any], Any] | None) -> ChainSteps:
         """Run one implementation; what `finish` made of its answer, or `_FAILED`."""
-        until = self._resting.get(implementation)
+        until = self.resting.get(implementation)
         if until is not None:
             if time.monotonic() < until:
                 turn.fail(implementation, "it hung less than a minute ago and isn't run again yet")
                 return _FAILED
-            self._resting.pop(implementation, None)
+            self.resting.pop(implementation, None)
         given = turn.values(implementation)
         kwargs = {name: given[name] for name in implementation.names}
         outcome = yield self._step(implementation, implementation.function, (), kwargs, finish, turn)
@@ -128,7 +129,7 @@ class ChainRunner:
         if isinstance(error, ENDINGS):
             raise error
         if isinstance(error, StepTimeout):
-            self._resting[implementation] = time.monotonic() + QUARANTINE
+            self.resting[implementation] = time.monotonic() + QUARANTINE
             how = f"it took longer than {self._hook_timeout():g} s"
         elif isinstance(error, NonsenseError):
             how = f"its answer is nonsense: {for_model(self._clean(str(error)), 500)}"

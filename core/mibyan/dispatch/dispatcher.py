@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
+from mibyan.dispatch.express import LONG
 from mibyan.dispatch.guard import FAREWELL, Guard
 from mibyan.dispatch.perform import Performer, awaited
 from mibyan.dispatch.runners import Runners
@@ -17,18 +18,17 @@ from mibyan.records import record
 from mibyan.tools.current import acting
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from mibyan.dispatch.call import Call
+    from mibyan.dispatch.frame import Frame
     from mibyan.dispatch.pipeline import Pipeline
+    from mibyan.dispatch.replay import Begun
     from mibyan.dispatch.steps import Cancellable, Step, Steps
     from mibyan.tools.results import ToolResult
     from mibyan.tools.store import RegistryStore
 
 log = logging.getLogger("mibyan.dispatch")
-
-#: Seconds after which an inline call, where nothing is enforced, is worth a warning.
-LONG = 300.0
 
 
 @record
@@ -57,9 +57,16 @@ class Dispatcher:
         self._left = threading.Event()
         self._refusing = False
         self._closed = False
+        #: Told of each inline call that took the pipeline and went well.
+        self.went_well: Callable[[Call], None] | None = None
         #: The runtime's threads and loops.
         self.runners = Runners()
         self.performer = Performer(store, self.runners.loops)
+
+    @property
+    def always_guards(self) -> bool:
+        """Whether every call is guarded, those of the inline faces too."""
+        return self._enforcement.always
 
     # Faces -------------------------------------------------------------------------------------------------------
 
@@ -80,7 +87,15 @@ class Dispatcher:
                 call.parent.leave(call)
         if not call.guarded and time.monotonic() - started > LONG:
             log.warning("Tool %r ran longer than %g s inline, where no deadline is enforced.", call.name, LONG)
+        if result.status == "ok" and self.went_well is not None:
+            self.went_well(call)
         return result
+
+    def go_on(self, frame: Frame, begun: Begun) -> ToolResult:
+        """Go on, on this thread, with a call that began on the quick way."""
+        call = frame.call()
+        call.begun = begun
+        return self._drive(begun.replayed(self._pipeline.steps(call)), call)  # type: ignore[no-any-return]
 
     def guarded(self, call: Call) -> ToolResult:
         """Run a call on the runtime's threads and answer at its deadline at the latest."""

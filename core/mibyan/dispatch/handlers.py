@@ -77,7 +77,7 @@ class HandlerSteps:
         entry = plan.entry
         step = Step(
             entry.handler, (prepared.args,), {}, entry.owner, f"the handler of {entry.name}", is_async=entry.is_async,  # type: ignore[arg-type]
-            finish=self._finisher(plan), explain=lambda error: self._told(error, entry.requires_env),
+            finish=self.finisher(plan), explain=lambda error: self._told(error, entry.requires_env),
             thread=f"dedicated:{entry.name}" if entry.thread == "dedicated" else "pool",
             on_runtime_loop=entry.loop == "runtime",
         )  # fmt: skip
@@ -110,7 +110,7 @@ class HandlerSteps:
         }  # fmt: skip
         return context if accepted is None else {key: context[key] for key in accepted if key in context}
 
-    def _finisher(self, plan: Plan) -> Callable[[Any], Rendered]:
+    def finisher(self, plan: Plan) -> Callable[[Any], Rendered]:
         """What makes a result's form of the handler's value; it runs where the handler ran, under its deadline."""
         entry = plan.entry
         live = self._settings.redaction.live
@@ -125,6 +125,10 @@ class HandlerSteps:
             return rendered
 
         return finish
+
+    def sieve(self, names: tuple[str, ...]) -> Callable[[str], bool]:
+        """A quick look at a text: true if it surely has no secret, those of the variables `names` among them."""
+        return self._redactor.sieve(names) if self._settings.redaction.live else lambda _: True
 
     def _redacted(self, rendered: Rendered, names: tuple[str, ...]) -> Rendered:
         text = self._redactor.redact(rendered.text, names)

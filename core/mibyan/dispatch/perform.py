@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from mibyan.dispatch.steps import ENDINGS, RUNNING, NonsenseError, Outcome, Step, StepFailed
+from mibyan.dispatch.steps import ENDINGS, RUNNING, NonsenseError, Outcome, Step, StepFailed, running_step
 from mibyan.text import describe_exception
 from mibyan.tools.current import CURRENT, Current
 
@@ -122,7 +122,7 @@ class Performer:
             RuntimeError: The runtime is closed.
         """
         pending = self._loops().submit(make)
-        step = RUNNING.get()
+        step = running_step()
         call = None if step is None else step.call
         if step is not None:
             step.attend(pending)

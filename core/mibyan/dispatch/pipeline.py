@@ -102,14 +102,7 @@ class Pipeline:
         return call.answer
 
     def _answer(self, call: Call) -> Steps:
-        if call.session.closed:
-            return answers.cancelled(call, "the session is closed")
-        yield from self._begin(call)
-        entry = self._find(call)
-        if entry.handled_by == "agent" and call.session.handler_of(entry) is None:
-            return answers.agent_level(call)
-        self._admit(call, entry)
-        entry = yield from self._make_available(call, entry)
+        entry = (yield from self._tool(call)) if call.begun is None else call.begun.entry
         plan = self._plans.of(entry)
         prepared = self._prepare(call, plan)
         yield from self._set_deadline(call, entry)
@@ -125,20 +118,32 @@ class Pipeline:
             yield from gates.before_handler(entry, prepared.args)
         return (yield from self._handlers.run(call, plan, prepared))
 
-    def _import(self, hook: str, *, late: bool = False) -> Steps:
-        """The chain of a hook that plugins implement which aren't imported yet."""
+    def _chain(self, hook: str, *, late: bool = False) -> Steps:
+        """The implementations of a hook; the plugins that implement it are imported first, if they aren't yet."""
+        chain = self._hooks.ready(hook)
+        if chain is not None:
+            return chain
         label = f"the import of the plugins that implement {hook}"
         return _value((yield Step(self._hooks.chain, (hook,), label=label, late=late)))
 
     # Before the arguments ----------------------------------------------------------------------------------------
 
+    def _tool(self, call: Call) -> Steps:
+        """The tool that is called, if it may be and can be now."""
+        if call.session.closed:
+            raise Refused(answers.cancelled(call, "the session is closed"))
+        yield from self._begin(call)
+        entry = self._find(call)
+        if entry.handled_by == "agent" and call.session.handler_of(entry) is None:
+            raise Refused(answers.agent_level(call))
+        self._admit(call, entry)
+        return (yield from self._make_available(call, entry))
+
     def _begin(self, call: Call) -> Steps:
         """`on_session_start`, before the session's first call."""
         if not call.session.begin():
             return
-        chain = self._hooks.ready("on_session_start")
-        if chain is None:
-            chain = yield from self._import("on_session_start")
+        chain = yield from self._chain("on_session_start")
         if chain:
             values = {"session_id": call.session.id, "platform": call.session.platform}
             yield from self._chains.run_observers(chain, call.note, lambda _: dict(values), late=False)
@@ -217,9 +222,7 @@ class Pipeline:
     # Policy ------------------------------------------------------------------------------------------------------
 
     def _ask_hooks(self, call: Call) -> Steps:
-        chain = self._hooks.ready("pre_tool_call")
-        if chain is None:
-            chain = yield from self._import("pre_tool_call")
+        chain = (yield from self._chain("pre_tool_call")) if call.begun is None else call.begun.pre
         if not chain:
             return None
         if call.gates is not None:
@@ -284,9 +287,7 @@ class Pipeline:
         """dispatch.H1: once for every call, whatever became of it; nothing it does changes the answer."""
         answer = call.answer
         try:
-            chain = self._hooks.ready("post_tool_call")
-            if chain is None:
-                chain = yield from self._import("post_tool_call", late=True)
+            chain = (yield from self._chain("post_tool_call", late=True)) if call.begun is None else call.begun.post
             if chain and answer is not None:
                 yield from self._chains.run_observers(chain, call.note, lambda _: self._outcome_values(call, answer))
         except GeneratorExit:
@@ -311,9 +312,7 @@ class Pipeline:
 
     def transform(self, call: Call, answer: ToolResult) -> Steps:
         """`transform_tool_result`: each implementation may replace the text."""
-        chain = self._hooks.ready("transform_tool_result")
-        if chain is None:
-            chain = yield from self._import("transform_tool_result")
+        chain = yield from self._chain("transform_tool_result")
         if not chain:
             return answer
         changed = [answer]

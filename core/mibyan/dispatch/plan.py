@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mibyan.schema.arguments import ArgumentCheck
+    from mibyan.schema.fastread import FastReader
     from mibyan.tools.entry import ToolEntry
 
 #: What a handler may get beside its arguments.
@@ -34,6 +35,13 @@ class Plan:
         from mibyan.schema.arguments import ArgumentCheck
 
         return ArgumentCheck(thaw(self.entry.schema["parameters"]))
+
+    @once
+    def fast_reader(self) -> FastReader | None:
+        """What reads and validates arguments in one step; `None` where the schema is none of the common ones."""
+        from mibyan.schema.fastread import compile_reader
+
+        return compile_reader(thaw(self.entry.schema["parameters"]))
 
     @once
     def context_keys(self) -> tuple[str, ...] | None:

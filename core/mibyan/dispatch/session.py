@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
+    from mibyan.dispatch.lane import Kept
     from mibyan.dispatch.steps import Cancellable
     from mibyan.dispatch.values import Rendered
     from mibyan.tools.entry import ToolEntry
@@ -39,6 +40,7 @@ class Session:
         platform: str | None = None,
         handlers: Mapping[str, Callable[..., Any]] | None = None,
         scope: Callable[[Session], frozenset[str]] | None = None,
+        home: object = None,
         on_close: Callable[[Session], None] | None = None,
     ) -> None:
         self._id = session_id or f"session_{uuid.uuid4().hex}"
@@ -53,6 +55,10 @@ class Session:
         #: The names of the tools it may see, and the registry's generation that they belong to.
         self._kept_scope: tuple[int, frozenset[str]] | None = None
         self._scope = scope
+        #: The runtime's sessions, of which it is one.
+        self._home = home
+        #: The calls that were compiled for it, by the tool's name.
+        self._express: dict[str, Kept] = {}
         self._cwd = cwd
         self._task_cwds: dict[str, Path] = {}
         self._on_close = on_close

@@ -32,7 +32,8 @@ class Sessions:
         self._ended = ended
         self._lock = threading.RLock()
         self._open: dict[str, Session] = {}
-        self._default: Session | None = None
+        #: The session of calls that name none; `None`: none was made yet.
+        self.default: Session | None = None
         self._closed = False
 
     def begin(
@@ -78,7 +79,7 @@ class Sessions:
             TypeError: It is none of these.
         """
         if session is None:
-            return self._default or self._make_default()
+            return self.default or self._make_default()
         if isinstance(session, Session):
             return session
         if not isinstance(session, str):
@@ -104,30 +105,30 @@ class Sessions:
         """Close all of them; none begins any more."""
         with self._lock:
             self._closed = True
-            sessions = [*self._open.values(), *([self._default] if self._default else [])]
+            sessions = [*self._open.values(), *([self.default] if self.default else [])]
         for session in sessions:
             session.close()
 
     def after_fork(self) -> None:
         """In a child process: the conversations go on, but they were begun, and are ended, in the parent."""
         self._lock = renewed(self._lock)
-        for session in (*self._open.values(), *([self._default] if self._default else [])):
+        for session in (*self._open.values(), *([self.default] if self.default else [])):
             session.after_fork()
 
     def _make(self, session_id: str | None, **options: Any) -> Session:
-        return Session(session_id, scope=self._scope, on_close=self._end, **options)
+        return Session(session_id, scope=self._scope, home=self, on_close=self._end, **options)
 
     def _make_default(self) -> Session:
         with self._lock:
-            if self._default is None:
-                self._default = self._make(DEFAULT)
-            return self._default
+            if self.default is None:
+                self.default = self._make(DEFAULT)
+            return self.default
 
     def _end(self, session: Session) -> None:
         with self._lock:
             if self._open.get(session.id) is session:
                 del self._open[session.id]
-            if self._default is session:
-                self._default = None
+            if self.default is session:
+                self.default = None
         if not session.is_inherited:
             self._ended(session)

@@ -15,6 +15,7 @@ from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from mibyan.dispatch.call import Call
+    from mibyan.dispatch.frame import Frame
     from mibyan.tools.owner import Owner
 
 
@@ -124,12 +125,18 @@ ENDINGS = (KeyboardInterrupt, CallCancelled, DeadlinePassed)
 Steps: TypeAlias = Generator[Step, Any, Any]
 
 #: The step that runs in this context. A thread or a task that outlives the step carries it on: look at `done`.
-RUNNING: ContextVar[Step | None] = ContextVar("mibyan_running", default=None)
+RUNNING: ContextVar[Step | Frame | None] = ContextVar("mibyan_running", default=None)
+
+
+def running_step() -> Step | None:
+    """The step that runs in this context; see `RUNNING`."""
+    held = RUNNING.get()
+    return held if held is None or isinstance(held, Step) else held.step()
 
 
 def enclosing() -> Step | None:
     """The step within which this code runs; `None` outside of every call, and in what outlived its call."""
-    step = RUNNING.get()
+    step = running_step()
     if step is None or step.call is None or (step.done and step.over is None):
         return None
     return step

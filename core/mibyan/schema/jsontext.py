@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mibyan.schema.reading import JSONProblem, parse_strict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["MAX_DEPTH", "JSONProblem", "parse_strict", "to_data", "to_json"]
 
@@ -30,7 +30,15 @@ def to_json(value: object, *, limit_depth: int = MAX_DEPTH) -> str:
         KeyboardInterrupt: The only thing that leaves, if it comes meanwhile.
     """
     try:
-        text = _encode(value)
+        text = _join(_chunks(value, 0))
+        if type(value) is dict and limit_depth > 0 and text.isascii():
+            # Most results are flat: joining the keys tells at once whether all are text.
+            for item in value.values():
+                if type(item) not in _SCALARS:
+                    break
+            else:
+                _join(value)
+                return text
         if _is_regular(value, text, limit_depth):
             return text
     except KeyboardInterrupt:
@@ -38,7 +46,7 @@ def to_json(value: object, *, limit_depth: int = MAX_DEPTH) -> str:
     except BaseException:  # noqa: S110 - whatever a value's methods raise, it has a text
         pass
     try:
-        return _encode(to_data(value, limit_depth=limit_depth))
+        return _join(_chunks(to_data(value, limit_depth=limit_depth), 0))
     except KeyboardInterrupt:
         raise
     except BaseException:
@@ -66,18 +74,16 @@ def to_data(value: object, *, limit_depth: int = MAX_DEPTH) -> Any:
     return degrade(value, limit_depth)
 
 
-def _encoder() -> Callable[[object], str]:
-    """The quickest way from a plain JSON value to text that this interpreter has.
+def _encoder() -> Callable[[object, int], Iterable[str]]:
+    """The quickest way from a plain JSON value to pieces of its text that this interpreter has.
 
     `json.dumps` with options builds an encoder on each call; the C function behind it can be kept. Without markers
     it finds cycles by the recursion limit, which serves as well here.
     """
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:  # pragma: no cover - an interpreter without the C accelerator
-        return json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-    chunks = make(None, _refuse, json.encoder.encode_basestring, None, ": ", ", ", False, False, False)  # noqa: FBT003
-    join = "".join
-    return lambda value: join(chunks(value, 0))
+        return lambda value, _: json.JSONEncoder(ensure_ascii=False, allow_nan=False).iterencode(value)
+    return make(None, _refuse, json.encoder.encode_basestring, None, ": ", ", ", False, False, False)  # type: ignore[no-any-return]  # noqa: FBT003
 
 
 def _refuse(value: object) -> object:
@@ -89,7 +95,8 @@ def _refuse(value: object) -> object:
     raise TypeError(type(value))
 
 
-_encode = _encoder()
+_chunks = _encoder()
+_join = "".join
 
 
 def _is_regular(value: object, text: str, limit_depth: int) -> bool:

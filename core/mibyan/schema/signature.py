@@ -68,6 +68,8 @@ class FunctionSchema:
         self._parameters = {parameter.name: parameter for parameter in parameters}
         self._converted = [(p.name, p.convert) for p in parameters if p.convert is not None]
         self._required = [p.name for p in parameters if p.required]
+        #: Whether valid JSON values are the function's arguments as they are, and all of them.
+        self.takes_json = self.is_plain and not self._converted and context_parameter is None
         self._documentation: Documentation | None = None
         self._schema: dict[str, Any] | None = None
         self._rich: RichTypes | None = None

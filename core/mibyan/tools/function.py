@@ -72,6 +72,11 @@ class ToolFunction(Generic[P, R]):
         return self._described
 
     @property
+    def direct(self) -> Callable[..., Any] | None:
+        """The function itself, where valid JSON arguments are its keyword arguments as they are."""
+        return self.function if self.described.takes_json else None
+
+    @property
     def schema(self) -> Mapping[str, Any]:
         """The model-facing schema, read-only.
 

@@ -1,0 +1,184 @@
+"""What a compiled call is made of: how arguments are read, hooks asked, the handler called and its value rendered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mibyan.dispatch.arguments import copy_arguments, read_arguments
+from mibyan.dispatch.frame import NO_IDS
+from mibyan.dispatch.perform import current_of, is_awaitable
+from mibyan.dispatch.plan import CONTEXT_KEYS
+from mibyan.schema.fastread import Unusual
+from mibyan.schema.jsontext import to_json
+from mibyan.tools.function import ToolFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mibyan.dispatch.frame import Frame, Ids
+    from mibyan.dispatch.handlers import HandlerSteps
+    from mibyan.dispatch.plan import Plan
+    from mibyan.dispatch.session import Session
+    from mibyan.hooks.table import HookChain, Implementation
+    from mibyan.tools.current import Current
+    from mibyan.tools.entry import ToolEntry
+    from mibyan.tools.store import RegistryStore
+
+    Args = dict[str, Any]
+
+_DATA = frozenset((dict, list, int, float, bool, type(None)))
+
+
+class Detour(Exception):  # noqa: N818 - not an error: the pipeline goes on
+    """A value isn't what the usual course expects."""
+
+    def __init__(self, value: Any = None) -> None:
+        super().__init__()
+        self.value = value
+
+
+def is_usual(plan: Plan, pre: HookChain, post: HookChain) -> bool:
+    """Whether nothing about a tool and its hooks is beyond the usual course."""
+    entry = plan.entry
+    return (
+        entry.handler is not None and not entry.is_async and entry.activate is None and entry.handled_by is None and entry.thread == "caller"
+        and entry.check_fn is None and not entry.requires and entry.approval is None and entry.timeout is None
+        and not entry.cache and not entry.untrusted_output and not pre.wrappers and not post.wrappers
+        and not any(map(_is_async, (*pre.plain, *post.plain)))
+    )  # fmt: skip
+
+
+def _is_async(implementation: Implementation) -> bool:
+    import inspect
+
+    return inspect.iscoroutinefunction(implementation.function)
+
+
+# Arguments -----------------------------------------------------------------------------------------------------------
+
+
+def args_reader(plan: Plan) -> tuple[Callable[[Any], Args], Callable[[Args], Args] | None, Callable[[Args], Args]]:
+    """What reads the arguments of a call, what binds them (`None`: they are bound as they are), what copies them.
+
+    The first two raise where the pipeline has more to say.
+    """
+    bind = None if _spread(plan) is not None else plan.entry.bind
+    if not plan.validates:
+        return read_arguments, bind, copy_arguments
+    fast = plan.fast_reader
+    if fast is not None:
+        return fast.read, bind, dict.copy if fast.is_flat else copy_arguments
+    check = plan.arguments.check
+
+    def read(raw: Any) -> Args:
+        args, repairs, violations = check(read_arguments(raw))
+        if repairs or violations:
+            raise Unusual
+        return args  # type: ignore[no-any-return]
+
+    return read, bind, copy_arguments
+
+
+# Hooks ---------------------------------------------------------------------------------------------------------------
+
+
+class HookCall(NamedTuple):
+    """One implementation of a hook and how it is called."""
+
+    function: Callable[..., Any]
+    who: Current | None
+    #: Its keyword arguments, those that change from call to call as they are without ids.
+    fixed: Args
+    takes_args: bool
+    takes_executed: bool
+    takes_result: bool
+    takes_duration: bool
+
+
+def hook_calls(chain: HookChain, entry: ToolEntry, session: Session, store: RegistryStore) -> list[HookCall]:
+    """How the implementations of a chain are called for one tool in one session."""
+    values = {
+        "tool_name": entry.name, "toolset": entry.toolset, "session_id": session.id, "task_id": None,
+        "tool_call_id": None, "user_task": None, "status": "ok",
+    }  # fmt: skip
+    return [
+        HookCall(
+            each.function, current_of(store, each.owner), {name: values.get(name) for name in each.names},
+            "args" in each.names, "executed_args" in each.names, "result" in each.names, "duration_ms" in each.names,
+        )
+        for each in chain.plain
+    ]  # fmt: skip
+
+
+def with_ids(fixed: Args, ids: Ids) -> Args:
+    """A hook's keyword arguments for a call that has ids."""
+    given = fixed.copy()
+    for name, value in zip(("tool_call_id", "task_id", "user_task"), ids, strict=True):
+        if name in given:
+            given[name] = value
+    return given
+
+
+# The handler ---------------------------------------------------------------------------------------------------------
+
+
+def _spread(plan: Plan) -> Callable[..., Any] | None:
+    """The function of a typed tool whose arguments are JSON values as they are."""
+    made = getattr(plan.entry.handler, "__self__", None)
+    return made.direct if type(made) is ToolFunction and plan.entry.bind is not None and plan.validates else None
+
+
+def handler_call(
+    plan: Plan, handlers: HandlerSteps, session: Session
+) -> tuple[Callable[..., Any], bool, Callable[[Args, Frame], Any] | None]:
+    """How the handler is called: `function(args)`, `function(**args)`, or `handle(args, frame)` if there is one."""
+    entry, handler = plan.entry, plan.entry.handler
+    assert handler is not None  # noqa: S101 - what has none isn't usual
+    direct = _spread(plan)
+    if direct is not None:
+        return direct, True, None
+    if entry.bind is not None:
+        return handler, False, lambda args, frame: handler(args, handlers.context(frame.call(), entry))
+    accepted = CONTEXT_KEYS if plan.context_keys is None else [key for key in plan.context_keys if key in CONTEXT_KEYS]
+    if not accepted:
+        return handler, False, None
+    visible = session.tool_names
+    names = None if visible is None else sorted(visible)
+    fixed: Args = {"session_id": session.id, "session": session, "enabled_tools": names}
+    fixed = {key: fixed.get(key) for key in accepted}
+    lists = names is not None and "enabled_tools" in fixed
+
+    def handle(args: Args, frame: Frame) -> Any:
+        keywords = fixed.copy() if frame.ids is NO_IDS else with_ids(fixed, frame.ids)
+        if lists:
+            keywords["enabled_tools"] = list(names or ())
+        return handler(args, **keywords)
+
+    return handler, False, handle
+
+
+def usual_text(plan: Plan, handlers: HandlerSteps) -> Callable[[Any], str]:
+    """What makes a text of a handler's value, and raises where that isn't the whole answer."""
+    most, finish = plan.max_result_chars, handlers.finisher(plan)
+    is_clean = handlers.sieve(plan.entry.requires_env)
+
+    def render(value: Any) -> str:
+        kind = type(value)
+        if kind is str:
+            text: str = value
+            if not text.isascii():
+                text.encode()  # a lone surrogate raises
+        elif kind in _DATA and not (kind is dict and "_multimodal" in value):
+            text = to_json(value)
+        elif is_awaitable(value):
+            raise Detour
+        else:
+            rendered = finish(value)
+            if rendered.content is not None or rendered.error is not None:
+                raise Detour
+            return rendered.text
+        if len(text) > most or '"error"' in text or not is_clean(text):
+            raise Detour
+        return text
+
+    return render

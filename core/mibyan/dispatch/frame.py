@@ -1,0 +1,70 @@
+"""`Frame`: a call on the quick way, as the code that runs in it sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mibyan.dispatch.steps import Step
+
+if TYPE_CHECKING:
+    from mibyan.dispatch.call import Call
+    from mibyan.dispatch.session import Session
+    from mibyan.tools.entry import ToolEntry
+
+    #: A call's id, its task's and what its user asked for.
+    Ids = tuple[str | None, str | None, str | None]
+
+#: The ids of a call that was made without any.
+NO_IDS: Ids = (None, None, None)
+
+
+class Frame:
+    """Little enough to be made for every call; the `Call` and the `Step` are made of it when somebody asks.
+
+    Args:
+        entry: The tool.
+        session: The conversation.
+        raw: The arguments as they came.
+        ids: The call's, the task's, and the user's words.
+        started: Moment of `time.perf_counter()`.
+    """
+
+    __slots__ = ("_step", "done", "entry", "ids", "interrupts", "raw", "session", "started")
+
+    def __init__(self, entry: ToolEntry, session: Session, raw: Any, ids: Ids, started: float) -> None:
+        self.entry = entry
+        self.session = session
+        self.raw = raw
+        self.ids = ids
+        self.started = started
+        self.interrupts = session._interrupts
+        #: Whether the call is over: what outlives it is in no call any more.
+        self.done = False
+        self._step: Step | None = None
+
+    def step(self) -> Step:
+        """The step that stands for all code of the call."""
+        step = self._step
+        if step is None:
+            step = Step(_nothing, owner=self.entry.owner, label=f"the handler of {self.entry.name}", call=self._call())
+            self._step = step
+            step.call.step = step  # type: ignore[union-attr]
+        step.done = self.done
+        return step
+
+    def call(self) -> Call:
+        """The call."""
+        call = self.step().call
+        assert call is not None  # noqa: S101 - `step` gives it one
+        return call
+
+    def _call(self) -> Call:
+        from mibyan.dispatch.call import Call
+
+        made = Call(self.entry.name, self.raw, self.session, *self.ids)
+        made.entry, made.started, made.interrupts = self.entry, self.started, self.interrupts
+        return made
+
+
+def _nothing() -> None:
+    """What a step does that runs already."""

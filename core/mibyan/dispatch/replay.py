@@ -1,0 +1,71 @@
+"""Going on in the pipeline with a call of which something has run already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mibyan.dispatch.steps import Outcome, Step, Steps
+    from mibyan.hooks.table import HookChain
+    from mibyan.tools.entry import ToolEntry
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """A piece of foreign code that has run."""
+
+    #: What was called: a hook's function, or the entry's handler.
+    function: Callable[..., Any]
+    value: Any = None
+    #: What it raised.
+    error: BaseException | None = None
+
+    def again(self) -> Any:
+        """What it gave, once more.
+
+        Raises:
+            BaseException: What it raised.
+        """
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+@dataclass(slots=True, eq=False)
+class Begun:
+    """What is settled of a call that didn't begin in the pipeline.
+
+    Args:
+        entry: The tool.
+        pre: The `pre_tool_call` chain that counts for it.
+        post: The `post_tool_call` chain.
+        pieces: What has run, in its order.
+    """
+
+    entry: ToolEntry
+    pre: HookChain
+    post: HookChain
+    pieces: list[Piece] = field(default_factory=list)
+
+    def replayed(self, steps: Steps) -> Steps:
+        """The pipeline's steps, where what has run isn't run again: its step gives what it gave."""
+        outcome: Outcome | None = None
+        while True:
+            try:
+                step: Step = steps.send(outcome)
+            except StopIteration as stop:
+                return stop.value
+            piece = self._take(step.function)
+            if piece is not None:
+                step.function, step.args, step.kwargs, step.is_async = piece.again, (), {}, False
+            outcome = yield step
+
+    def _take(self, function: Callable[..., Any]) -> Piece | None:
+        for piece in self.pieces:
+            if piece.function is function:
+                self.pieces.remove(piece)
+                return piece
+        return None
