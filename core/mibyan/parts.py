@@ -276,7 +276,7 @@ class Parts:
             get = context.get
             quick = self.lane.call(name, args, get("session"), get("tool_call_id"), get("task_id"), get("user_task"))
             if quick is not None:
-                return quick if isinstance(quick, str) else quick.text
+                return quick
         return self.inline(name, args, context).text
 
     def inline(self, name: str, args: Any, context: Mapping[str, Any]) -> ToolResult:

@@ -205,7 +205,7 @@ class Runtime:
         if timeout is None:
             quick = self._lane.call(name, args, session, tool_call_id, task_id, user_task)
             if quick is not None:
-                return quick if type(quick) is str else quick.text  # type: ignore[union-attr]
+                return quick
         call = self.make_call(name, args, session, task_id, tool_call_id, user_task, timeout)
         return self._parts.dispatcher.inline(call).text
 
@@ -214,11 +214,8 @@ class Runtime:
         user_task: str | None = None, timeout: float | None = None,
     ) -> ToolResult:  # fmt: skip
         """Like `call`, structured."""
-        if timeout is None and isinstance(call, ToolCall):
-            quick = self._lane.execute(call, session, task_id, user_task)
-            if quick is not None:
-                return quick
-        return self._parts.dispatcher.inline(self._structured(call, session, task_id, user_task, timeout))
+        quick = self._lane.execute(call, session, task_id, user_task) if timeout is None else None
+        return quick or self._parts.dispatcher.inline(self._structured(call, session, task_id, user_task, timeout))
 
     async def acall(
         self, name: str, args: Any = None, *, session: Session | str | None = None, task_id: str | None = None,

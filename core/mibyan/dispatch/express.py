@@ -9,69 +9,46 @@ and the pipeline goes on with what has run so far (see `Begun`): so there is one
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mibyan.dispatch.express_parts import (
-    Detour,
-    args_reader,
-    handler_call,
-    hook_calls,
-    is_usual,
-    usual_text,
-    with_ids,
-)
-from mibyan.dispatch.frame import NO_IDS, Frame
-from mibyan.dispatch.perform import current_of, is_awaitable
+from mibyan.dispatch.express_hooks import Detour, asking, hook_calls, takes_args, telling
+from mibyan.dispatch.express_parts import args_reader, handler_call, is_usual, usual_text
+from mibyan.dispatch.frame import NOTHING, Frame
+from mibyan.dispatch.perform import current_of
 from mibyan.dispatch.replay import Begun, Piece
 from mibyan.dispatch.steps import RUNNING
+from mibyan.records import record
 from mibyan.tools.current import CURRENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mibyan.dispatch.chains import ChainRunner
+    from mibyan.dispatch.express_hooks import Watch
     from mibyan.dispatch.frame import Ids
     from mibyan.dispatch.handlers import HandlerSteps
     from mibyan.dispatch.plan import Plan
     from mibyan.dispatch.session import Session
     from mibyan.hooks.table import HookChain, HookTable
+    from mibyan.tools.current import Current
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.results import ToolResult
     from mibyan.tools.store import RegistryStore
+
+    Args = dict[str, Any]
 
 log = logging.getLogger("mibyan.dispatch")
 
 #: Seconds after which an inline call, where nothing is enforced, is worth a warning.
 LONG = 300.0
 
-#: The handler has given nothing yet.
-NOTHING: Any = object()
-
-
-class Watch(Protocol):
-    """Whoever can take a call away from the thread that runs it."""
-
-    def begin(self, frame: Frame) -> None:
-        """The call's frame; nothing of it has run yet."""
-
-    def enter(self, count: int, value: Any) -> None:
-        """So many pieces have run, and the next may.
-
-        Raises:
-            TakenError: The call was taken away.
-        """
-
-    def go_on(self, frame: Frame, begun: Begun) -> ToolResult | None:
-        """Go on in the pipeline; `None`: whoever waits hears of it otherwise."""
-
 
 class TakenError(BaseException):
     """Somebody else goes on with the call: nobody asks for what becomes of it here."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Surroundings:
     """What the compiled calls of one runtime have in common."""
 
@@ -83,38 +60,50 @@ class Surroundings:
     go_on: Callable[[Frame, Begun], ToolResult]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Express:
-    """A compiled call of one tool in one session, for one state of the registry and the hooks."""
+    """A compiled call of one tool in one session, for one state of the registry and the hooks.
+
+    Args:
+        entry: The tool.
+        pre: Its `pre_tool_call` hooks.
+        post: Its `post_tool_call` hooks.
+        functions: The foreign code of a call in its order: the pre hooks, the handler, the post hooks.
+    """
+
+    __slots__ = ("entry", "functions", "post", "pre", "run")
 
     #: `run(raw, ids, watch)`: the call's text; what the pipeline made of it, when something was unusual; `None`: nothing
     #: has run, or whoever watches goes on.
     run: Callable[[Any, Ids, Watch | None], str | ToolResult | None]
-    entry: ToolEntry
-    pre: HookChain
-    post: HookChain
-    #: The foreign code of a call in its order: the pre hooks, the handler, the post hooks.
-    functions: list[Callable[..., Any]]
 
-    def done(self, count: int, value: Any) -> list[Piece]:
-        """What has run when `count` pieces have taken their usual course, and the handler, if among them, gave `value`."""
+    def __init__(self, entry: ToolEntry, pre: HookChain, post: HookChain, functions: list[Callable[..., Any]]) -> None:
+        self.entry = entry
+        self.pre = pre
+        self.post = post
+        self.functions = functions
+
+    def done(self, frame: Frame) -> list[Piece]:
+        """What has run of a call and taken its usual course."""
         handler_at = len(self.pre.plain)
-        return [Piece(each, value if at == handler_at else None) for at, each in enumerate(self.functions[:count])]
+        return [
+            Piece(each, frame.value if at == handler_at else None)
+            for at, each in enumerate(self.functions[: frame.count])
+        ]
 
-    def begun(self, count: int, value: Any, error: BaseException) -> Begun:
-        """What has run when `error` ended the quick way in the piece after `count` others.
+    def begun(self, frame: Frame, error: BaseException) -> Begun:
+        """What has run when something ended the quick way.
 
         Args:
-            count: Pieces that took their usual course.
-            value: What the handler gave; `NOTHING`: nothing yet.
-            error: A `Detour` with what the piece gave, or what was raised.
+            frame: The call.
+            error: A `Detour` with what the piece that ran gave, or what was raised.
         """
-        pieces, now = self.done(count, value), self.functions[count:]
+        pieces, now = self.done(frame), self.functions[frame.count :]
         if not now:
             return Begun(self.entry, self.pre, self.post, pieces)
-        if count == len(self.pre.plain) and value is not NOTHING and not isinstance(error, KeyboardInterrupt):
+        read = frame.value is not NOTHING and frame.count == len(self.pre.plain)
+        if read and not isinstance(error, KeyboardInterrupt):
             # The handler is through; how its value reads is for the pipeline to say.
-            pieces.append(Piece(now[0], value))
+            pieces.append(Piece(now[0], frame.value))
         elif isinstance(error, Detour):
             pieces.append(Piece(now[0], error.value))
         else:
@@ -122,93 +111,104 @@ class Express:
         return Begun(self.entry, self.pre, self.post, pieces)
 
 
-def compile_call(around: Surroundings, plan: Plan, session: Session) -> Express | None:  # noqa: PLR0915 - see `run`
+def compile_call(around: Surroundings, plan: Plan, session: Session) -> Express | None:
     """The quick way of calls of a tool in a session, on one thread; `None`: there is none.
 
     It is for one state of the registry and of the hooks: when either changes it answers `None` for good.
     """
-    entry, store, hooks, resting, go_on = plan.entry, around.store, around.hooks, around.chains.resting, around.go_on
-    version, generation = store._version, hooks.generation
+    entry, store, hooks = plan.entry, around.store, around.hooks
+    state = (store._version, hooks.generation)
     pre, post = hooks.ready("pre_tool_call"), hooks.ready("post_tool_call")
     if pre is None or post is None or hooks.ready("transform_tool_result") or not is_usual(plan, pre, post):
         return None
-    before, after = hook_calls(pre, entry, session, store), hook_calls(post, entry, session, store)
-    keeps_args = any(call.takes_args or call.takes_executed for call in after)
-    # Plain tuples are unpacked more quickly.
-    asks: list[Any] = [tuple(call) for call in before]
-    tells: list[Any] = [tuple(call) for call in after]
-    read, bind, copy = args_reader(plan)
-    function, spread, handle = handler_call(plan, around.handlers, session)
-    owner, render = current_of(store, entry.owner), usual_text(plan, around.handlers)
-    current, running = CURRENT, RUNNING
+    parts = _parts(around, plan, session, pre, post)
+    functions: list[Any] = [each.function for each in pre.plain]
+    functions += [entry.handler, *(each.function for each in post.plain)]
+    made = Express(entry, pre, post, functions)
+    made.run = _runner(around, session, made, parts, state)
+    return made
 
-    def run(raw: Any, ids: Ids, watch: Watch | None) -> str | ToolResult | None:  # noqa: PLR0912, PLR0915 - each function in it would be a tenth of the whole
-        if store._version != version or hooks.generation != generation or session._closed or resting:
-            return None
+
+class _Parts(NamedTuple):
+    """What is done in a call, by the names that `run` has for it."""
+
+    read: Callable[[Any], Args]
+    bind: Callable[[Args], Args] | None
+    copy: Callable[[Args], Args]
+    ask: Callable[[Frame, Args, Watch | None], None] | None
+    function: Callable[..., Any]
+    spread: bool
+    handle: Callable[[Args, Frame], Any] | None
+    render: Callable[[Any], str]
+    tell: Callable[[Frame, Args, str, Watch | None], None] | None
+    #: Whether what the observers get must be copied before the handler runs.
+    keeps: bool
+    #: For whom the handler acts.
+    owner: Current | None
+    #: Whether anything in the call acts for somebody.
+    acts: bool
+
+
+def _parts(around: Surroundings, plan: Plan, session: Session, pre: HookChain, post: HookChain) -> _Parts:
+    entry, store = plan.entry, around.store
+    read, bind, copy = args_reader(plan)
+    before, after = (hook_calls(chain, entry, session, store, copy) for chain in (pre, post))
+    owner = current_of(store, entry.owner)
+    acts = owner is not None or any(call.who is not None for call in (*before, *after))
+    return _Parts(
+        read, bind, copy, asking(before), *handler_call(plan, around.handlers, session), usual_text(plan, around.handlers),
+        telling(after, owner), takes_args(post), owner, acts,
+    )  # fmt: skip
+
+
+def _runner(  # noqa: PLR0915 - most of it is `run`
+    around: Surroundings, session: Session, made: Express, parts: _Parts, state: tuple[int, int]
+) -> Callable[[Any, Ids, Watch | None], str | ToolResult | None]:
+    """The one function of a call: each further one in it would be a tenth of the whole."""
+    store, hooks, resting, go_on = around.store, around.hooks, around.chains.resting, around.go_on
+    read, bind, copy, ask, function, spread, handle, render, tell, keeps, owner, acts = parts
+    (version, generation), entry, current, running = state, made.entry, CURRENT, RUNNING
+
+    def run(raw: Any, ids: Ids, watch: Watch | None) -> str | ToolResult | None:
         outer = running.get()
-        if (outer is not None and not outer.done) or current.get() is not None:
+        if (
+            store._version != version or hooks.generation != generation or session._closed or resting
+            or (outer is not None and not outer.done) or current.get() is not None
+        ):  # fmt: skip
             return None
-        started = perf_counter()
+        started, begun = perf_counter(), None
         try:
             args = read(raw)
             given = args if bind is None else bind(args)
         except Exception:
             return None
-        frame = Frame(entry, session, raw, ids, started)
-        running.set(frame)
-        acting, value, count, begun = None, NOTHING, 0, None
+        running.set(frame := Frame(entry, session, raw, ids, started))
         try:
             if watch is not None:
                 watch.begin(frame)
-            for ask, who, fixed, takes_args, _, _, _ in asks:
-                if watch is not None:
-                    watch.enter(count, value)
-                if who is not acting:
-                    current.set(acting := who)
-                words = fixed.copy() if ids is NO_IDS else with_ids(fixed, ids)
-                if takes_args:
-                    words["args"] = copy(args)
-                answer = ask(**words)
-                if answer is not None:
-                    raise Detour(answer)
-                count += 1
-            if keeps_args:
-                args = copy(args)
+            if ask is not None:
+                ask(frame, args, watch)
+            kept = copy(args) if keeps else args
             if watch is not None:
-                watch.enter(count, value)
-            if owner is not acting:
-                current.set(acting := owner)
+                watch.enter()
+            if acts:
+                current.set(owner)
             value = handle(given, frame) if handle is not None else function(**given) if spread else function(given)
+            frame.value = value
             text = render(value)
-            count += 1
-            for tell, who, fixed, takes_args, takes_executed, takes_result, takes_duration in tells:
-                if watch is not None:
-                    watch.enter(count, value)
-                if who is not acting:
-                    current.set(acting := who)
-                words = fixed.copy() if ids is NO_IDS else with_ids(fixed, ids)
-                if takes_args:
-                    words["args"] = copy(args)
-                if takes_executed:
-                    words["executed_args"] = copy(args)
-                if takes_result:
-                    words["result"] = text
-                if takes_duration:
-                    words["duration_ms"] = round((perf_counter() - started) * 1000, 3)
-                answer = tell(**words)
-                if answer is not None and is_awaitable(answer):
-                    raise Detour(answer)
-                count += 1
+            frame.count += 1
+            if tell is not None:
+                tell(frame, kept, text, watch)
             if watch is not None:
-                watch.enter(count, value)
+                watch.enter()
         except TakenError:
             return None
         except BaseException as error:
-            begun = made.begun(count, value, error)
+            begun = made.begun(frame, error)
         finally:
             frame.done = True
             running.set(outer)
-            if acting is not None:
+            if acts:
                 current.set(None)
         if begun is not None:
             return go_on(frame, begun) if watch is None else watch.go_on(frame, begun)
@@ -216,12 +216,4 @@ def compile_call(around: Surroundings, plan: Plan, session: Session) -> Express 
             log.warning("Tool %r ran longer than %g s inline, where no deadline is enforced.", entry.name, LONG)
         return text
 
-    functions = [*(call.function for call in before), function_of(entry), *(call.function for call in after)]
-    made = Express(run, entry, pre, post, functions)
-    return made
-
-
-def function_of(entry: ToolEntry) -> Callable[..., Any]:
-    """The handler, as the pipeline's step calls it."""
-    assert entry.handler is not None  # noqa: S101 - what has none isn't usual
-    return entry.handler
+    return run

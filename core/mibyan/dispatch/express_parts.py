@@ -1,12 +1,13 @@
-"""What a compiled call is made of: how arguments are read, hooks asked, the handler called and its value rendered."""
+"""What a compiled call is made of: how arguments are read, the handler called and its value rendered."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.arguments import copy_arguments, read_arguments
+from mibyan.dispatch.express_hooks import Detour
 from mibyan.dispatch.frame import NO_IDS
-from mibyan.dispatch.perform import current_of, is_awaitable
+from mibyan.dispatch.perform import is_awaitable
 from mibyan.dispatch.plan import CONTEXT_KEYS
 from mibyan.schema.fastread import Unusual
 from mibyan.schema.jsontext import to_json
@@ -20,21 +21,10 @@ if TYPE_CHECKING:
     from mibyan.dispatch.plan import Plan
     from mibyan.dispatch.session import Session
     from mibyan.hooks.table import HookChain, Implementation
-    from mibyan.tools.current import Current
-    from mibyan.tools.entry import ToolEntry
-    from mibyan.tools.store import RegistryStore
 
     Args = dict[str, Any]
 
 _DATA = frozenset((dict, list, int, float, bool, type(None)))
-
-
-class Detour(Exception):  # noqa: N818 - not an error: the pipeline goes on
-    """A value isn't what the usual course expects."""
-
-    def __init__(self, value: Any = None) -> None:
-        super().__init__()
-        self.value = value
 
 
 def is_usual(plan: Plan, pre: HookChain, post: HookChain) -> bool:
@@ -79,46 +69,6 @@ def args_reader(plan: Plan) -> tuple[Callable[[Any], Args], Callable[[Args], Arg
     return read, bind, copy_arguments
 
 
-# Hooks ---------------------------------------------------------------------------------------------------------------
-
-
-class HookCall(NamedTuple):
-    """One implementation of a hook and how it is called."""
-
-    function: Callable[..., Any]
-    who: Current | None
-    #: Its keyword arguments, those that change from call to call as they are without ids.
-    fixed: Args
-    takes_args: bool
-    takes_executed: bool
-    takes_result: bool
-    takes_duration: bool
-
-
-def hook_calls(chain: HookChain, entry: ToolEntry, session: Session, store: RegistryStore) -> list[HookCall]:
-    """How the implementations of a chain are called for one tool in one session."""
-    values = {
-        "tool_name": entry.name, "toolset": entry.toolset, "session_id": session.id, "task_id": None,
-        "tool_call_id": None, "user_task": None, "status": "ok",
-    }  # fmt: skip
-    return [
-        HookCall(
-            each.function, current_of(store, each.owner), {name: values.get(name) for name in each.names},
-            "args" in each.names, "executed_args" in each.names, "result" in each.names, "duration_ms" in each.names,
-        )
-        for each in chain.plain
-    ]  # fmt: skip
-
-
-def with_ids(fixed: Args, ids: Ids) -> Args:
-    """A hook's keyword arguments for a call that has ids."""
-    given = fixed.copy()
-    for name, value in zip(("tool_call_id", "task_id", "user_task"), ids, strict=True):
-        if name in given:
-            given[name] = value
-    return given
-
-
 # The handler ---------------------------------------------------------------------------------------------------------
 
 
@@ -155,6 +105,15 @@ def handler_call(
         return handler(args, **keywords)
 
     return handler, False, handle
+
+
+def with_ids(fixed: Args, ids: Ids) -> Args:
+    """Keyword arguments for a call that has ids."""
+    given = fixed.copy()
+    for name, value in zip(("tool_call_id", "task_id", "user_task"), ids, strict=True):
+        if name in given:
+            given[name] = value
+    return given
 
 
 def usual_text(plan: Plan, handlers: HandlerSteps) -> Callable[[Any], str]:

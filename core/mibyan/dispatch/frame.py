@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: The ids of a call that was made without any.
 NO_IDS: Ids = (None, None, None)
 
+#: The handler has given nothing yet.
+NOTHING: Any = object()
+
 
 class Frame:
     """Little enough to be made for every call; the `Call` and the `Step` are made of it when somebody asks.
@@ -29,7 +32,7 @@ class Frame:
         started: Moment of `time.perf_counter()`.
     """
 
-    __slots__ = ("_step", "done", "entry", "ids", "interrupts", "raw", "session", "started")
+    __slots__ = ("_step", "count", "done", "entry", "ids", "interrupts", "raw", "session", "started", "value")
 
     def __init__(self, entry: ToolEntry, session: Session, raw: Any, ids: Ids, started: float) -> None:
         self.entry = entry
@@ -40,6 +43,10 @@ class Frame:
         self.interrupts = session._interrupts
         #: Whether the call is over: what outlives it is in no call any more.
         self.done = False
+        #: Pieces of foreign code that have taken their usual course.
+        self.count = 0
+        #: What the handler gave.
+        self.value: Any = NOTHING
         self._step: Step | None = None
 
     def step(self) -> Step:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.frame import NO_IDS
 from mibyan.dispatch.session import Session
 from mibyan.dispatch.values import data_of
-from mibyan.tools.results import ToolResult
+from mibyan.records import replace
+from mibyan.tools.results import ToolCall, ToolResult
 
 if TYPE_CHECKING:
     from mibyan.dispatch.call import Call
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from mibyan.dispatch.plans import Plans
     from mibyan.dispatch.sessions import Sessions
     from mibyan.tools.entry import ToolEntry
-    from mibyan.tools.results import ToolCall
 
 #: Calls of a tool in a session after which it is worth compiling.
 _OFTEN = 2
@@ -53,14 +52,15 @@ class ExpressLane:
         self._plans = plans
         self._sessions = sessions
 
-    def call(
+    def call(self, name: Any, raw: Any, session: Any, call_id: Any, task_id: Any, user_task: Any) -> str | None:
+        """Run a call; its text, or `None`: nothing has run, the pipeline has to."""
+        made = self.run(name, raw, session, call_id, task_id, user_task)
+        return made if made is None or type(made) is str else made.text  # type: ignore[union-attr]
+
+    def run(
         self, name: Any, raw: Any, session: Any, call_id: Any, task_id: Any, user_task: Any
     ) -> str | ToolResult | None:
-        """Run a call; `None`: nothing has run, the pipeline has to.
-
-        Returns:
-            The text of a call that took the usual course; else what the pipeline made of it.
-        """
+        """The same; the result itself where the pipeline went on with it."""
         own = self._sessions.default if session is None else session
         if type(own) is not Session or own._home is not self._sessions or type(name) is not str:
             return None
@@ -75,8 +75,10 @@ class ExpressLane:
 
     def execute(self, call: ToolCall, session: Any, task_id: Any, user_task: Any) -> ToolResult | None:
         """The same, structured."""
+        if not isinstance(call, ToolCall):
+            return None
         started = perf_counter()
-        made = self.call(call.name, call.arguments, session, call.id, task_id, user_task)
+        made = self.run(call.name, call.arguments, session, call.id, task_id, user_task)
         if made is None:
             return None
         if isinstance(made, str):

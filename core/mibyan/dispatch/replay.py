@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from mibyan.tools.entry import ToolEntry
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Piece:
     """A piece of foreign code that has run."""
 
@@ -34,7 +35,7 @@ class Piece:
         return self.value
 
 
-@dataclass(slots=True, eq=False)
+@record(frozen=False, eq=False)
 class Begun:
     """What is settled of a call that didn't begin in the pipeline.
 
