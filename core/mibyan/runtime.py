@@ -60,7 +60,6 @@ class Runtime:
         self._parts = Parts(home, project, config, safe_mode=safe_mode, plugins=plugins, no_plugins=no_plugins)
         self._parts.runtime = self
         self._hosts_registry = ToolRegistry._bound(self._parts.store, self._parts.host)
-        self._lane = self._parts.lane
         self._closed = False
 
     # The parts ---------------------------------------------------------------------------------------------------
@@ -203,7 +202,7 @@ class Runtime:
             KeyboardInterrupt: It came meanwhile.
         """
         if timeout is None:
-            quick = self._lane.call(name, args, session, tool_call_id, task_id, user_task)
+            quick = self._parts.lane.call(name, args, session, tool_call_id, task_id, user_task)
             if quick is not None:
                 return quick
         call = self.make_call(name, args, session, task_id, tool_call_id, user_task, timeout)
@@ -214,7 +213,7 @@ class Runtime:
         user_task: str | None = None, timeout: float | None = None,
     ) -> ToolResult:  # fmt: skip
         """Like `call`, structured."""
-        quick = self._lane.execute(call, session, task_id, user_task) if timeout is None else None
+        quick = self._parts.lane.execute(call, session, task_id, user_task) if timeout is None else None
         return quick or self._parts.dispatcher.inline(self._structured(call, session, task_id, user_task, timeout))
 
     async def acall(

@@ -184,13 +184,11 @@ def _runner(  # noqa: PLR0915 - most of it is `run`
             return None
         running.set(frame := Frame(entry, session, raw, ids, started))
         try:
-            if watch is not None:
-                watch.begin(frame)
             if ask is not None:
                 ask(frame, args, watch)
             kept = copy(args) if keeps else args
             if watch is not None:
-                watch.enter()
+                watch.enter(frame)
             if acts:
                 current.set(owner)
             value = handle(given, frame) if handle is not None else function(**given) if spread else function(given)
@@ -200,7 +198,7 @@ def _runner(  # noqa: PLR0915 - most of it is `run`
             if tell is not None:
                 tell(frame, kept, text, watch)
             if watch is not None:
-                watch.enter()
+                watch.enter(frame)
         except TakenError:
             return None
         except BaseException as error:

@@ -35,11 +35,8 @@ class Detour(Exception):  # noqa: N818 - not an error: the pipeline goes on
 class Watch(Protocol):
     """Whoever can take a call away from the thread that runs it."""
 
-    def begin(self, frame: Frame) -> None:
-        """The call's frame; nothing of it has run yet."""
-
-    def enter(self) -> None:
-        """The next piece may run.
+    def enter(self, frame: Frame) -> None:
+        """The next piece of a call may run; at last, that there is none.
 
         Raises:
             TakenError: The call was taken away.
@@ -114,7 +111,7 @@ def asking(calls: list[HookCall]) -> Callable[[Frame, Args, Watch | None], None]
         acting = None
         for _, who, call in plain:
             if watch is not None:
-                watch.enter()
+                watch.enter(frame)
             if who is not acting:
                 current.set(acting := who)
             answer = call(frame, args, "")
@@ -136,7 +133,7 @@ def telling(
         acting = handlers_owner
         for _, who, call in plain:
             if watch is not None:
-                watch.enter()
+                watch.enter(frame)
             if who is not acting:
                 current.set(acting := who)
             answer = call(frame, args, text)
