@@ -239,7 +239,7 @@ def handle_function_call(
         The text for the model; errors are JSON with `error` and `error_type`.
     """
     context = {**kw, "task_id": task_id, "user_task": user_task}
-    return _runtime()._parts.text(name, args, context)
+    return _runtime()._parts.calls.text(name, args, context)
 
 
 def discover_builtin_tools(tools_dir: str | os.PathLike[str] | None = None) -> list[str]:

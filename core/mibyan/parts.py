@@ -18,19 +18,18 @@ from mibyan.dispatch.chains import ChainRunner, Round
 from mibyan.dispatch.dispatcher import Dispatcher, Enforcement
 from mibyan.dispatch.express import Surroundings
 from mibyan.dispatch.handlers import HandlerSteps
+from mibyan.dispatch.keywords import KeywordCalls
 from mibyan.dispatch.lane import ExpressLane
 from mibyan.dispatch.limits import keep_in
 from mibyan.dispatch.pipeline import Pipeline
 from mibyan.dispatch.plans import Plans
 from mibyan.dispatch.redaction import Redactor, may_hold_credentials, variables_named
 from mibyan.dispatch.sessions import Sessions
-from mibyan.dispatch.steps import enclosing
 from mibyan.errors import MibyanError
 from mibyan.forks import renewed, survive
 from mibyan.hooks.table import HookTable
 from mibyan.paths import as_path, mibyan_home
 from mibyan.report import DecisionLog
-from mibyan.text import plain_text
 from mibyan.tools.availability import Availability
 from mibyan.tools.current import CURRENT, acting_as
 from mibyan.tools.owner import Owner
@@ -42,14 +41,9 @@ if TYPE_CHECKING:
 
     from mibyan.dispatch.session import Session
     from mibyan.plugins.loader import PluginLoader
-    from mibyan.tools.results import ToolResult
     from mibyan.tools.store import RegistrySnapshot
     from mibyan.toolsets.definitions import DefinitionBuilder
     from mibyan.toolsets.resolver import ToolsetResolver
-
-
-#: The keywords of a call that may take the quick way.
-_QUICK = frozenset(("session", "tool_call_id", "task_id", "user_task"))
 
 
 class Parts:
@@ -89,6 +83,7 @@ class Parts:
         self.dispatcher = self._make_dispatcher()
         self.sessions = Sessions(self.scope, self._session_ended)
         self.lane = self._make_lane()
+        self.calls = KeywordCalls(self.lane, self.sessions, self.dispatcher, self._make_call)
         self._lock = threading.RLock()
         self._plugins: PluginLoader | None = None
         self._toolsets: ToolsetResolver | None = None
@@ -127,7 +122,7 @@ class Parts:
         """Hand the registry what stands above it."""
         self.store.parts = self
         self.store.line_of = self.config.line_of
-        self.store.dispatcher = self._dispatch
+        self.store.dispatcher = self.calls.text
         self.store.definer = lambda names, quiet: list(self.definitions.build_named(names, quiet=quiet))
         self.store.prober = self.availability.verdicts
         self.store.members = lambda toolset: self.toolsets.resolve(toolset)  # noqa: PLW0108 - made on first use
@@ -166,7 +161,7 @@ class Parts:
         also = [*self._named[0], *os.environ.get("MIBYAN_PLUGINS", "").replace(",", " ").split()]
         return PluginLoader(LoaderServices(
             store=self.store, hooks=self.hooks, config=self.config, home=self.home, project=self.project, log=self.log,
-            run_async=self._run_async, dispatch_tool=self._dispatch_for,
+            run_async=self._run_async, dispatch_tool=self.calls.of_plugin,
             approvals=ApprovalsView(self.approvals, "a plugin"),
             safe_mode=self.safe_mode, also=tuple(also), no=self._named[1],
         ))  # fmt: skip
@@ -257,41 +252,9 @@ class Parts:
             self.dispatcher.run_steps(self._chains.run(chain, turn))
         return merged
 
-    def _dispatch(self, name: str, args: Any, context: dict[str, Any]) -> str:
-        """`registry.dispatch`: context keys that the pipeline knows count, the others reach handlers that accept them."""
-        return self.text(name, args, context)
-
-    def _dispatch_for(self, name: str, args: Any, owner: Owner) -> str:
-        """`ctx.dispatch_tool`: a plugin's call through the pipeline, in the session of the call that it runs in."""
-        current, around = CURRENT.get(), enclosing()
-        context: dict[str, Any] = {}
-        if current is not None and current.owner is owner and around is not None and around.call is not None:
-            outer = around.call
-            context = {"session": outer.session, "task_id": outer.task_id, "user_task": outer.user_task}
-        return self.inline(name, args, context).text
-
-    def text(self, name: str, args: Any, context: Mapping[str, Any]) -> str:
-        """The text of a call with its context as keywords."""
-        if context.keys() <= _QUICK:
-            get = context.get
-            quick = self.lane.call(name, args, get("session"), get("tool_call_id"), get("task_id"), get("user_task"))
-            if quick is not None:
-                return quick
-        return self.inline(name, args, context).text
-
-    def inline(self, name: str, args: Any, context: Mapping[str, Any]) -> ToolResult:
-        """A call with its context as keywords."""
-        known = {
-            key: context[key]
-            for key in ("session", "task_id", "tool_call_id", "user_task", "timeout")
-            if key in context
-        }
-        if "session" not in known and isinstance(context.get("session_id"), str):
-            known["session"] = self.sessions.of_id(plain_text(context["session_id"]))
-        extra = {key: value for key, value in context.items() if key not in known and key != "session_id"}
+    def _make_call(self, name: str, args: Any, **known: Any) -> Call:
         made: Call = self.runtime.make_call(name, args, **known)
-        made.extra = extra
-        return self.dispatcher.inline(made)
+        return made
 
     def _run_async(self, awaitable: Any) -> Any:
         return self.dispatcher.run_async(awaitable)
