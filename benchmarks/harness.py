@@ -40,6 +40,11 @@ class Effort:
     processes: int
     processor: bool = False
 
+    @property
+    def process_unit(self) -> str:
+        """The unit of what a process takes."""
+        return "ms CPU" if self.processor else "ms"
+
 
 FULL = Effort(windows=600, runs=30, long=5, processes=31)
 QUICK = Effort(windows=100, runs=9, long=3, processes=9)

@@ -48,17 +48,17 @@ def figures(effort: Effort) -> list[Figure]:
         made = install(Path(folder))
         written = distributions.write(made.site, _DISTRIBUTIONS, _PLUGINS)
         compile_all(made)
-        return measure(GROUP, _pairs(made, written, processor=effort.processor), effort.processes)
+        return measure(GROUP, _pairs(made, written, effort), effort.processes)
 
 
-def _pairs(made: Installation, written: Written, *, processor: bool) -> list[Pair]:
+def _pairs(made: Installation, written: Written, effort: Effort) -> list[Pair]:
     plain, configured = made.work / "plain", made.work / "configured"
     for home in plain, configured:
         home.mkdir()
     (configured / "config.yaml").write_text(_CONFIG.format(disabled=written.plugins[-1]), encoding="utf-8")
 
     def process(*command: str | Path, home: Path = plain) -> Process:
-        return Process(command, made, home, processor=processor)
+        return Process(command, made, home, processor=effort.processor)
 
     bare = process(made.python, "-c", "pass")
     listing, shorter = (process(made.mibyan, "tools", "list", home=home) for home in (plain, configured))
@@ -69,7 +69,7 @@ def _pairs(made: Installation, written: Written, *, processor: bool) -> list[Pai
         raise RuntimeError("the tool that is to be called doesn't do its work")
 
     def beside_bare(name: str, ours: Process, bound: float, aim: float | None = None) -> Pair:
-        return Pair(name, "python -c pass", bare, ours, "ms", Target(bound, aim))
+        return Pair(name, "python -c pass", bare, ours, effort.process_unit, Target(bound, aim))
 
     return [
         beside_bare("import mibyan", process(made.python, "-c", "import mibyan"), 1.5),

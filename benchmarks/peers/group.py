@@ -89,6 +89,6 @@ def _listings(effort: Effort, found: Sequence[tuple[Peer, Path]]) -> list[Figure
             command = [str(theirs / "bin" / peer.listing[0]), *peer.listing[1:]]
             process = Process(command, made, home, peer_environment(home), processor=effort.processor)
             process.output()
-            pairs.append(Pair("mibyan tools list", " ".join(peer.listing), process, ours, "ms",
+            pairs.append(Pair("mibyan tools list", " ".join(peer.listing), process, ours, effort.process_unit,
                               _LISTING.get(peer.name)))  # fmt: skip
         return measure(GROUP, pairs, effort.processes)
