@@ -189,7 +189,8 @@ class Parts:
 
             self._definitions = DefinitionBuilder(
                 self.toolsets, lambda: self.store.snapshot, self.availability, self.log,
-                patch=self._patch, patch_token=lambda: self.hooks.generation,
+                patch=self._patch, is_patched=lambda: bool(self.hooks.chain("mibyan_patch_definitions")),
+                patch_token=lambda: self.hooks.generation,
                 acting_as=lambda owner: acting_as(self.store, owner),
             )  # fmt: skip
         return self._definitions

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mibyan.schema.definition import _normalised, normalise_schema
-from mibyan.schema.frozen import FrozenDict, FrozenList
+from mibyan.schema.formats import FORMATS
+from mibyan.schema.frozen import FrozenDict, FrozenList, UsualParameters, freeze
 from mibyan.schema.keywords import MAX_CONTAINERS, Fault
+from mibyan.schema.portable import Inexpressible, portable
 from mibyan.schema.usual import usual_schema
 
 from .strategies import HOSTILE_SCHEMAS, SCHEMAS
@@ -60,7 +64,7 @@ NEARLY = st.fixed_dictionaries(
 
 def plain(value) -> bool:
     """Whether a value is made of read-only containers and exact scalars."""
-    if type(value) is FrozenDict:
+    if type(value) in {FrozenDict, UsualParameters}:
         return all(type(key) is str and plain(part) for key, part in value.items())
     if type(value) is FrozenList:
         return all(map(plain, value))
@@ -102,3 +106,36 @@ def test_registry_R1_many_properties_are_counted():
     nested = {"type": "object", "properties": {"a": {"type": "object", "properties": many}}}
     with pytest.raises(Exception, match=f"more than {MAX_CONTAINERS}"):
         normalise_schema("x", {"description": "d", "parameters": nested})
+
+
+@given(NEARLY)
+def test_registry_D4_the_usual_form_is_everybodys(schema):
+    """registry.D4: no provider wants the usual parameters in other words, whoever looks closely."""
+    found = usual_schema("x", schema)
+    if found is None:
+        return
+    walked = _normalised("x", schema)
+    for format_ in FORMATS:
+        assert told(found["parameters"], format_) == told(walked["parameters"], format_)
+
+
+def told(parameters, format_) -> str:
+    """Parameters in the words of a format, or why there are none."""
+    try:
+        return json.dumps(portable(parameters, format_))
+    except Inexpressible as why:
+        return f"left out: {why}"
+
+
+def test_the_usual_form_is_read_only_and_plain_elsewhere():
+    """registry.R3: what is kept can't be changed; pickle and deepcopy give what they give of other schemas."""
+    found = usual_schema("x", USUAL)
+    assert found is not None
+    parameters = found["parameters"]
+    assert type(parameters) is UsualParameters
+    with pytest.raises(TypeError, match="read-only"):
+        parameters["type"] = "array"
+    assert type(pickle.loads(pickle.dumps(parameters))) is FrozenDict
+    assert type(copy.deepcopy(parameters)["properties"]) is dict
+    assert freeze(found) is found
+    assert freeze({"a": parameters})["a"] is parameters

@@ -61,6 +61,12 @@ class FrozenList(list[Any]):
         return freeze, (list(self),)
 
 
+class UsualParameters(FrozenDict):
+    """The parameters that most tools have (`mibyan.schema.usual`): no provider wants them in other words."""
+
+    __slots__ = ()
+
+
 def freeze(value: Any) -> Any:
     """A read-only deep copy of a JSON value.
 
@@ -85,13 +91,21 @@ def thaw(value: Any) -> Any:
     return _thaw(value, MAX_DEPTH)
 
 
+#: What needs no copy: text, and what is frozen already.
+_FROZEN = frozenset((str, FrozenDict, FrozenList, UsualParameters))
+_set = dict.__setitem__
+
+
 def _freeze(value: Any, depth: int) -> Any:
-    kind = type(value)
-    if kind is str or kind is FrozenDict or kind is FrozenList:
+    if type(value) in _FROZEN:
         return value
     if isinstance(value, dict):
         depth = _deeper(depth)
-        return FrozenDict({key: _freeze(item, depth) for key, item in value.items()})
+        found = FrozenDict(value)
+        for key, item in found.items():
+            if type(item) not in _FROZEN:
+                _set(found, key, _freeze(item, depth))
+        return found
     if isinstance(value, list | tuple):
         depth = _deeper(depth)
         return FrozenList([_freeze(item, depth) for item in value])

@@ -11,11 +11,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mibyan.schema.drafts import OLD, REFORMED, has_nulls, is_old
+from mibyan.schema.frozen import UsualParameters
 from mibyan.schema.keywords import MAX_CONTAINERS
 from mibyan.schema.parts import LIST_KEYWORDS, MEMBER_KEYWORDS, SCHEMA_KEYWORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 class Inexpressible(ValueError):  # noqa: N818 - it is the reason, in words that follow "left out:"
@@ -111,6 +112,8 @@ def portable(parameters: Mapping[str, Any], format: str) -> Mapping[str, Any]:  
 
 def _is_portable(schema: Any, wants: Wants) -> bool:
     """Whether it can be seen at a glance that nothing has to change; with 10,000 tools the glance must be short."""
+    if type(schema) is UsualParameters:
+        return not wants.subset or _has(schema, schema.get("required", ()))
     if not isinstance(schema, dict) or schema.get("type") != "object" or "properties" not in schema:
         return False
     if not wants.top.isdisjoint(schema):
@@ -146,7 +149,7 @@ def _is_portable(schema: Any, wants: Wants) -> bool:
     return True
 
 
-def _has(node: dict[str, Any], names: list[Any]) -> bool:
+def _has(node: dict[str, Any], names: Iterable[Any]) -> bool:
     """Whether an object has these properties."""
     properties = node.get("properties")
     return isinstance(properties, dict) and all(map(properties.__contains__, names))

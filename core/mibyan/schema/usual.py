@@ -1,17 +1,20 @@
 """The schema that most tools have, copied at a glance: a description, and properties of simple types.
 
-Whatever is less usual is left to the walk (`mibyan.schema.keywords`), which also says what is wrong with it.
+Whatever is less usual is left to the walk (`mibyan.schema.keywords`), which also says what is wrong with it. Of what
+is usual it is known from then on that no provider wants it in other words (`mibyan.schema.portable`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from mibyan.schema.frozen import FrozenDict, FrozenList
+from mibyan.schema.frozen import FrozenDict, FrozenList, UsualParameters
 from mibyan.schema.keywords import TYPES
 
 #: More properties than this are counted by the walk.
 _MANY = 1000
+#: An array says what its items are.
+_TYPES = TYPES - {"array"}
 _TEXTS = frozenset(("default", "description", "format", "pattern", "title"))
 _NUMBERS = frozenset(("default", "maximum", "minimum"))
 _FLAGS = frozenset((bool, type(None)))
@@ -32,10 +35,10 @@ def usual_schema(name: str, schema: Any) -> FrozenDict | None:
     return FrozenDict({"name": name, "description": description, "parameters": parameters})
 
 
-def _parameters(value: Any) -> FrozenDict | None:
+def _parameters(value: Any) -> UsualParameters | None:
     if type(value) is not dict:
         return None
-    found = FrozenDict(value)
+    found = UsualParameters(value)
     for key, part in found.items():
         if type(key) is not str:
             return None
@@ -49,7 +52,7 @@ def _parameters(value: Any) -> FrozenDict | None:
         if copied is None:
             return None
         _set(found, key, copied)
-    return found if "type" in found else None
+    return found if "type" in found and "properties" in found else None
 
 
 def _properties(value: Any) -> FrozenDict | None:
@@ -74,7 +77,10 @@ def _leaf(value: Any, *, inner: bool = True) -> FrozenDict | None:
             return None
         kind = type(part)
         if kind is str:
-            if not part.isascii() or (key not in _TEXTS if key != "type" else part not in TYPES):
+            if key == "type":
+                if part not in _TYPES and (part != "array" or "items" not in found):
+                    return None
+            elif key not in _TEXTS or not part.isascii():
                 return None
         elif kind is int:
             if key not in _NUMBERS or part.bit_length() > 63:

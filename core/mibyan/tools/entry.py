@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mibyan.records import field, field_names, record
+from mibyan.records import field_names, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -29,6 +29,10 @@ class Requirements:
 
     def __bool__(self) -> bool:
         return bool(self.env or self.bins or self.modules)
+
+
+#: What most tools need.
+NO_REQUIREMENTS = Requirements()
 
 
 @record(eq=False)
@@ -78,7 +82,7 @@ class ToolEntry:
     #: `False`: arguments are neither coerced nor validated; `None`: as `dispatch.validate` says.
     validate: bool | None = None
     #: What a manifest declares; decides availability without an import.
-    requires: Requirements = field(default_factory=Requirements)
+    requires: Requirements = NO_REQUIREMENTS
     #: For typed functions: turns validated JSON arguments into the function's keyword arguments, or raises.
     bind: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     #: For a lazy entry: imports the plugin, which replaces this entry by the real one.
@@ -129,7 +133,7 @@ class Draft:
         self.requires_env = self.aliases = names
         self.description = self.emoji = ""
         self.thread = "caller"
-        self.requires = _NOTHING
+        self.requires = NO_REQUIREMENTS
 
     def sealed(self) -> ToolEntry:
         """The entry; nothing can be set any more."""
@@ -139,6 +143,3 @@ class Draft:
     if TYPE_CHECKING:
 
         def __setattr__(self, name: str, value: Any) -> None: ...
-
-
-_NOTHING = Requirements()

@@ -21,7 +21,7 @@ from mibyan.toolsets.bundles import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from mibyan.config.settings import Settings
     from mibyan.tools.entry import ToolEntry
@@ -48,7 +48,7 @@ class Catalogue:
         self.problems: list[Decision] = []
         self._settings = settings
         #: The sorted tools registered under each toolset, legacy names read as today's.
-        self._members = _members(snapshot.entries.values())
+        self._members = _members(snapshot.entries)
         self._known: dict[str, Toolset | None] = {}
         self._custom = self._take_custom()
         self._declared = {name: spec for name, spec in declared.items() if self._takes_declared(name, spec)}
@@ -214,11 +214,17 @@ class Catalogue:
             )
 
 
-def _members(entries: Iterable[ToolEntry]) -> dict[str, tuple[str, ...]]:
+def _members(entries: Mapping[str, ToolEntry]) -> dict[str, tuple[str, ...]]:
+    registered: dict[str, list[str]] = {}
+    for name, entry in entries.items():
+        if entry.toolset in registered:
+            registered[entry.toolset].append(name)
+        else:
+            registered[entry.toolset] = [name]
     found: dict[str, list[str]] = {}
-    for entry in entries:
-        found.setdefault(home_of(entry.toolset), []).append(entry.name)
-    return {toolset: tuple(sorted(tools)) for toolset, tools in found.items()}
+    for toolset, names in registered.items():
+        found.setdefault(home_of(toolset), []).extend(names)
+    return {toolset: tuple(sorted(names)) for toolset, names in found.items()}
 
 
 def _holds_tools(name: str) -> bool:

@@ -40,6 +40,7 @@ class DefinitionBuilder:
         availability: Probes the tools' checks.
         log: Where decisions go.
         patch: What `mibyan_patch_definitions` says; `None`: nobody implements it.
+        is_patched: Whether anybody implements it now.
         patch_token: Gives something that differs, by equality, when the patches would: the hooks' version.
         acting_as: Lets code of a tool's owner run in its name; without one it runs in nobody's.
     """
@@ -52,6 +53,7 @@ class DefinitionBuilder:
         log: DecisionLog,
         *,
         patch: Patch | None = None,
+        is_patched: Callable[[], bool] = lambda: True,
         patch_token: Callable[[], object] | None = None,
         acting_as: Callable[[Owner], acting] = lambda _: acting(None),
     ) -> None:
@@ -60,6 +62,7 @@ class DefinitionBuilder:
         self._availability = availability
         self._log = log
         self._patch = patch
+        self._is_patched = is_patched
         self._patch_token = patch_token
         self._changes = SchemaChanges(log, acting_as)
         self._state: State | None = None
@@ -206,7 +209,7 @@ class DefinitionBuilder:
             for entry, override in zip(plan.dynamic, overrides, strict=True)
             if override is not None
         }
-        if self._patch is None:
+        if self._patch is None or not self._is_patched():
             return found
         schemas = {name: found.get(name, entry.schema) for name, entry in entries.items()}
         self._changes.patch(entries, schemas, self._patch)
@@ -220,7 +223,7 @@ class DefinitionBuilder:
         found = {}
         for name, entry in entries.items():
             known = kept.get(name)
-            if name in schemas:
+            if schemas and name in schemas:
                 definition = self._rendered(entry, schemas[name], format_)
             elif known is not None and known[0] is entry:
                 definition = known[1]
@@ -236,7 +239,8 @@ class DefinitionBuilder:
         reason = "the format has no words for its schema"
         try:
             note = partial(self._relax, entry, format_) if "strict" in schema else None
-            definition = formats.render(schema, format_, annotations=entry.annotations, note=note)
+            hints = entry.annotations if format_ == "mcp" else None
+            definition = formats.render(schema, format_, annotations=hints, note=note)
             if definition is not None:
                 frozen: FrozenDict = freeze(definition)
                 return frozen

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mibyan.tools.entry import NO_REQUIREMENTS
+
 if TYPE_CHECKING:
     from mibyan.schema.frozen import FrozenDict
     from mibyan.tools.entry import ToolEntry
@@ -56,9 +58,15 @@ class Plan:
         self.entries = entries
         self.format = format_
         #: The tools whose availability must be asked for in each pass.
-        self.checked = tuple(entry for entry in entries if entry.check_fn is not None or entry.requires)
+        self.checked = tuple(
+            [
+                entry
+                for entry in entries
+                if entry.check_fn is not None or (entry.requires is not NO_REQUIREMENTS and entry.requires)
+            ]
+        )
         #: The tools that override their schema in each pass.
-        self.dynamic = tuple(entry for entry in entries if entry.dynamic_schema_overrides is not None)
+        self.dynamic = tuple([entry for entry in entries if entry.dynamic_schema_overrides is not None])
         #: Whether nothing needs to be asked before the last outcome is given again.
         self.steady = not (self.checked or self.dynamic)
         #: How many plans there had been when this one was used last.
@@ -93,7 +101,7 @@ class State:
     def plan(self, key: Key, selection: Selection, format_: str) -> Plan:
         """Make and keep the plan for a selection."""
         entries = self.snapshot.entries
-        plan = Plan(selection, tuple(entries[name] for name in sorted(selection.names) if name in entries), format_)
+        plan = Plan(selection, tuple([entries[name] for name in sorted(selection.names) if name in entries]), format_)
         while len(self.plans) >= _PLANS:
             oldest, _ = min(list(self.plans.items()), key=lambda item: item[1].used)
             self.plans.pop(oldest, None)
