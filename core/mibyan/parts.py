@@ -123,7 +123,7 @@ class Parts:
         self.store.parts = self
         self.store.line_of = self.config.line_of
         self.store.dispatcher = self.calls.text
-        self.store.definer = lambda names, quiet: list(self.definitions.build_named(names, quiet=quiet))
+        self.store.definer = lambda names, quiet: self.definitions.build_named(names, quiet=quiet)
         self.store.prober = self.availability.verdicts
         self.store.members = lambda toolset: self.toolsets.resolve(toolset)  # noqa: PLW0108 - made on first use
 

@@ -172,10 +172,10 @@ class Runtime:
         own = self._parts.sessions.find(session) if session is not None else None
         if own is not None and enabled_toolsets is None and disabled_toolsets is None:
             enabled_toolsets, disabled_toolsets = own.enabled_toolsets, own.disabled_toolsets
-        return list(self._parts.definitions.build(
+        return self._parts.definitions.build(
             enabled_toolsets, disabled_toolsets, platform=own.platform if own else None, format=format,
             quiet=False, warned=own.warned if own else None,
-        ))  # fmt: skip
+        )  # fmt: skip
 
     # Run this call -----------------------------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ class DefinitionBuilder:
         format: str = "openai",  # noqa: A002 - the published name
         quiet: bool = True,
         warned: set[str] | None = None,
-    ) -> list[FrozenDict]:
+    ) -> list[dict[str, Any]]:
         """The definitions of the tools that a session is shown now: a fresh list of read-only dicts, sorted by name.
 
         Args:
@@ -106,7 +106,7 @@ class DefinitionBuilder:
         """Like `build`, with the names beside the definitions; what it gives is shared and not to be changed."""
         return self._shown(enabled, disabled, platform, format, quiet, warned)
 
-    def build_named(self, names: Iterable[str], *, format: str = "openai", quiet: bool = True) -> list[FrozenDict]:  # noqa: A002 - the published name
+    def build_named(self, names: Iterable[str], *, format: str = "openai", quiet: bool = True) -> list[dict[str, Any]]:  # noqa: A002 - the published name
         """The definitions of the named tools (names or aliases) that are available; unknown names are left out.
 
         Raises:
