@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import pty
@@ -257,3 +258,31 @@ def terminal() -> Iterator[Callable[..., Terminal]]:
     yield start
     for one in started:
         one.close()
+
+
+class _CapabilityHeader(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _CapabilityData(ctypes.Structure):
+    _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
+
+
+@pytest.fixture
+def bound_by_modes() -> Iterator[None]:
+    """The modes of files count, for root too: this thread, and those it starts, may not override them meanwhile."""
+    if os.geteuid() != 0:
+        yield
+        return
+    if sys.platform != "linux":
+        pytest.skip("root may write everywhere")
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, data = _CapabilityHeader(0x20080522, 0), (_CapabilityData * 2)()
+    if libc.capget(ctypes.byref(header), data) != 0:
+        pytest.skip(f"capabilities can't be read: {os.strerror(ctypes.get_errno())}")
+    before = data[0].effective
+    data[0].effective = before & ~0b110  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    assert libc.capset(ctypes.byref(header), data) == 0
+    yield
+    data[0].effective = before
+    assert libc.capset(ctypes.byref(header), data) == 0

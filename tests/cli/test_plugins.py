@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -243,8 +242,7 @@ def test_the_project_is_the_nearest_one_above(
     assert run("plugins", "list", "--project", str(other / "none")).code == 2
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_home_that_cannot_be_written(run: Callable, bench: Path) -> None:
+def test_a_home_that_cannot_be_written(run: Callable, bench: Path, bound_by_modes: None) -> None:
     """A read-only home: listing works, changing is 2 with a sentence, and nothing is left behind."""
     bench.chmod(0o555)
     try:

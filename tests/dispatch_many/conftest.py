@@ -65,6 +65,11 @@ class Events:
             if not self._changed.wait_for(lambda: all(each in self._told for each in what), SOON):
                 pytest.fail(f"{what} never came; there is {self._told}")
 
+    def wait_for_some(self, number: int) -> None:
+        """Wait until as many things were told, or it takes too long."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._told) >= number, SOON)
+
     @property
     def all(self) -> list[Any]:
         with self._changed:
