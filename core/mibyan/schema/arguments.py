@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mibyan.once import once
-from mibyan.schema.drafts import modern
 from mibyan.schema.jsontext import to_json
 from mibyan.schema.library import MAX_INTEGER
 from mibyan.schema.validate import Validator, Violation, compile_validator
@@ -26,11 +25,10 @@ class ArgumentCheck:
     """
 
     def __init__(self, schema: Any) -> None:
-        self._schema = schema = modern(schema)
         self.validator: Validator = compile_validator(schema)
         self._is_valid = self.validator.is_valid
         #: A whole float is valid as an integer and yet to be repaired.
-        self._any_float = '"integer"' not in to_json(schema)
+        self._any_float = '"integer"' not in to_json(self.validator.schema)
 
     @property
     def problem(self) -> str | None:
@@ -42,7 +40,7 @@ class ArgumentCheck:
         """What repairs arguments."""
         from mibyan.schema.coerce import prepare
 
-        return prepare(self._schema)
+        return prepare(self.validator.schema)
 
     def check(self, args: Any) -> tuple[Any, list[Repair], list[Violation]]:
         """The arguments as the tool gets them, what was repaired, and what is wrong with them then.

@@ -6,7 +6,7 @@ from typing import Any
 
 from mibyan.errors import ToolSchemaError
 from mibyan.schema.frozen import FrozenDict
-from mibyan.schema.keywords import Fault, Walk, shown, text
+from mibyan.schema.keywords import Fault, Walk, not_a_property, shown, text
 from mibyan.schema.usual import usual_schema
 from mibyan.text import describe_exception, one_line
 
@@ -81,4 +81,6 @@ def _parameters(walk: Walk, value: Any) -> FrozenDict:
     if not _is_text(kind, "object"):
         raise Fault(f"is {shown(kind)}, expected 'object': arguments are always an object").within("type")
     schema: FrozenDict = walk.schema(value if "type" in value else {"type": "object", **value})
+    if schema.get("required") is True:
+        raise not_a_property()
     return schema

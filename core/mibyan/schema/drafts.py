@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mibyan.schema.keywords import KEYWORDS, MAX_CONTAINERS
-from mibyan.schema.portable_parts import children
+from mibyan.schema.parts import LIST_KEYWORDS, MEMBER_KEYWORDS, SCHEMA_KEYWORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,15 @@ REFORMED = frozenset(("exclusiveMaximum", "exclusiveMinimum", "items", "required
 #: What a serialiser writes for "there is none" says nothing; where null is a value (`const`, `default`), it stays.
 _ABSENT_IF_NULL = frozenset(KEYWORDS) - {"type"}
 _LIMITS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
-_ADDRESSES = frozenset(("$id", "$schema"))
+#: What there is to look at under a keyword.
+_ROLES = {
+    **dict.fromkeys(_ABSENT_IF_NULL | REFORMED, "any"),
+    **dict.fromkeys(SCHEMA_KEYWORDS, "schema"),
+    **dict.fromkeys(LIST_KEYWORDS, "list"),
+    **dict.fromkeys(MEMBER_KEYWORDS, "members"),
+    **dict.fromkeys(("$id", "$schema"), "address"),
+    **dict.fromkeys(OLD, "old"),
+}
 
 
 def modern(schema: Any) -> Any:
@@ -41,24 +49,27 @@ def modern(schema: Any) -> Any:
 def is_modern(schema: Any) -> bool:
     """Whether a schema and all within it are in the words of 2020-12, as far as Mibyan knows others."""
     nodes = [schema]
-    for index, node in enumerate(nodes):
+    for node in nodes:
+        if not isinstance(node, dict):
+            continue
+        for key, part in node.items():
+            role = _ROLES.get(key)
+            if role is None:
+                continue
+            # An address within a schema makes a document of its own, with a draft of its own.
+            if role == "old" or (part is None and key != "type") or (role == "address" and node is not schema):
+                return False
+            if key in REFORMED and is_old(key, part):
+                return False
+            if role == "schema":
+                nodes.append(part)
+            elif role == "list" and isinstance(part, list | tuple):
+                nodes += part
+            elif role == "members" and isinstance(part, dict):
+                nodes += part.values()
         if len(nodes) > MAX_CONTAINERS:
             return True
-        if isinstance(node, dict):
-            # An address within a schema makes a document of its own, with a draft of its own.
-            if speaks_old(node) or (index and not _ADDRESSES.isdisjoint(node)):
-                return False
-            nodes += [part for _, part in children(node)]
     return True
-
-
-def speaks_old(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema's own keywords are those of an earlier draft or of OpenAPI."""
-    if not OLD.isdisjoint(schema):
-        return True
-    if None in schema.values() and has_nulls(schema):
-        return True
-    return any(is_old(key, schema[key]) for key in REFORMED & schema.keys())
 
 
 def has_nulls(schema: Mapping[str, Any]) -> bool:

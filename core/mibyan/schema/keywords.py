@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mibyan.schema.frozen import MAX_DEPTH, FrozenDict, FrozenList
+from mibyan.schema.portable_parts import children
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,18 +109,6 @@ class Walk:
         if self._odd:
             _fit_together(found)
         self._depth += 1
-        return found
-
-    def property(self, value: Any) -> Any:
-        """As `schema`; a property may say itself that it is required (draft 3).
-
-        Raises:
-            Fault: It isn't a schema.
-        """
-        if not isinstance(value, dict) or value.get("required") is not True:
-            return self.schema(value)
-        found = self.schema({**value, "required": False})
-        _set(found, "required", value["required"])
         return found
 
     def json(self, value: Any) -> Any:
@@ -270,11 +259,9 @@ def _distinct(found: FrozenList, *, least: int = 1) -> FrozenList:
 
 
 def _required(walk: Walk, value: Any) -> Any:
-    if value is False:
+    if isinstance(value, bool):  # draft 3
+        walk.look_around()
         return value
-    if value is True:
-        hint = 'Only a property can say so of itself; an object lists the names: "required": ["…"].'
-        raise Fault("is true, expected a list of names", hint)
     return _names(walk, value)
 
 
@@ -305,9 +292,21 @@ def _fit_together(schema: FrozenDict) -> None:
     for key, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if schema.get(key) is True and schema.get(limit) is None:
             raise Fault(f"is true, and there is no {limit!r}", f"Write the limit itself: {key!r}: 0.").within(key)
+    for step, part in children(schema):
+        if isinstance(part, dict) and part.get("required") is True and step[0] != "properties":
+            fault = not_a_property()
+            for way in reversed(step):
+                fault.within(way)
+            raise fault
     if isinstance(schema.get("items"), list) and schema.get("prefixItems") is not None:
         hint = "A list of schemas, one an item, is `prefixItems`; `items` is the schema of the others (2020-12)."
         raise Fault("is a list beside 'prefixItems'", hint).within("items")
+
+
+def not_a_property() -> Fault:
+    """What is wrong with a schema that says it is required, and isn't a property."""
+    hint = 'Only a property can say so of itself; an object lists the names: "required": ["…"].'
+    return Fault("is true, expected a list of names", hint).within("required")
 
 
 def _dependency(walk: Walk, value: Any) -> Any:
@@ -325,10 +324,6 @@ def _schema_list(walk: Walk, value: Any) -> FrozenList:
 
 def _schema_members(walk: Walk, value: Any) -> FrozenDict:
     return walk.members(value, Walk.schema)
-
-
-def _property_members(walk: Walk, value: Any) -> FrozenDict:
-    return walk.members(value, Walk.property)
 
 
 def _dependencies(walk: Walk, value: Any) -> FrozenDict:
@@ -360,8 +355,7 @@ KEYWORDS: dict[str, Callable[[Walk, Any], Any]] = {
     "type": _type,
     **dict.fromkeys(("description", "title", "format", "pattern", "$ref", "$anchor", "$id", "$schema", "$comment",
                      "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "contentEncoding", "contentMediaType"), text),
-    "properties": _property_members,
-    **dict.fromkeys(("patternProperties", "$defs", "definitions", "dependentSchemas"), _schema_members),
+    **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"), _schema_members),
     **dict.fromkeys(("additionalItems", "additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems",
                      "contains", "contentSchema", "not", "if", "then", "else"), Walk.schema),
     **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), _schema_list),

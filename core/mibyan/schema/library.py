@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mibyan.schema.degrade import clean
-from mibyan.schema.drafts import modern
 from mibyan.schema.frozen import thaw
 from mibyan.schema.parts import pointer, rewrite
 
@@ -54,7 +53,7 @@ class Library:
     """The validators of one schema and its parts, compiled when they are first asked for.
 
     Args:
-        schema: The root schema; `$ref`s are resolved in it, and nowhere else.
+        schema: The root schema, in the words of 2020-12; `$ref`s are resolved in it, and nowhere else.
     """
 
     def __init__(self, schema: Any) -> None:
@@ -95,9 +94,12 @@ class Library:
 def validation_schema(schema: Any) -> Any:
     """A plain copy of a schema with all that matters for validity, in the library's terms.
 
-    Annotations are gone, and so is an outermost `$id` (references are local); all words are those of 2020-12.
+    Annotations are gone, and so is an outermost `$id` (references are local).
+
+    Args:
+        schema: In the words of 2020-12 (`mibyan.schema.drafts`).
     """
-    plain = rewrite(thaw(modern(schema)), _essential)
+    plain = rewrite(thaw(schema), _essential)
     if isinstance(plain, dict):
         plain.pop("$id", None)
         plain.pop("$schema", None)

@@ -123,7 +123,7 @@ def _is_portable(schema: Any, wants: Wants) -> bool:
         if not isinstance(node, dict):
             return False
         kind = node.get("type")
-        if kind is not None and kind not in _SIMPLE and ("items" not in node or is_old("type", kind)):
+        if kind is not None and kind not in _SIMPLE and not _says_types(kind, "items" in node):
             return False
         if None in node.values() and has_nulls(node):
             return False
@@ -147,6 +147,13 @@ def _is_portable(schema: Any, wants: Wants) -> bool:
         if len(nodes) > MAX_CONTAINERS:
             return False
     return True
+
+
+def _says_types(kind: Any, has_items: bool) -> bool:  # noqa: FBT001 - called for every part that isn't simple
+    """Whether a type can stay as it is: arrays have items."""
+    if isinstance(kind, list):
+        return "any" not in kind and (has_items or "array" not in kind)
+    return has_items and kind == "array"
 
 
 def _has(node: dict[str, Any], names: Iterable[Any]) -> bool:

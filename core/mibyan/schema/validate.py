@@ -41,15 +41,16 @@ class Validator:
     """Tells whether values are valid, and what is wrong with them; never raises, whatever the value.
 
     Args:
-        schema: The schema as it was given.
+        schema: The schema, in the words of 2020-12.
         compiled: The library's validator; `None`: every value is valid.
         problem: Why there is none.
     """
 
-    __slots__ = ("_compiled", "_schema", "is_valid", "problem")
+    __slots__ = ("_compiled", "is_valid", "problem", "schema")
 
     def __init__(self, schema: Any, compiled: Draft202012Validator | None, problem: str | None = None) -> None:
-        self._schema = schema
+        #: What values are validated against, in the words of 2020-12.
+        self.schema = schema
         self._compiled = compiled
         #: The library's own judgement: quick, and may raise.
         self.is_valid: Callable[[Any], bool] = compiled.is_valid if compiled is not None else lambda _value: True
@@ -79,7 +80,7 @@ class Validator:
         for seen in (_as_it_is, encodable):
             try:
                 errors = list(islice(self._compiled.iter_errors(seen(value)), MAX_VIOLATIONS))
-                found = {violation for error in errors for violation in tell(error, self._schema)}
+                found = {violation for error in errors for violation in tell(error, self.schema)}
                 return sorted(found, key=lambda violation: (violation.path, violation.message))
             except Exception as error:
                 problem = one_line(describe_exception(error))
