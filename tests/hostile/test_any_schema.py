@@ -33,7 +33,7 @@ KEYS = ["type", "properties", "required", "items", "prefixItems", "additionalPro
         "enum", "const", "$ref", "$defs", "definitions", "pattern", "format", "minimum", "maximum", "exclusiveMinimum",
         "multipleOf", "minLength", "maxLength", "minItems", "uniqueItems", "contains", "default", "nullable", "if", "then",
         "patternProperties", "propertyNames", "dependentRequired", "unevaluatedProperties", "$id", "$schema", "description",
-        "$dynamicRef", "$anchor"]  # fmt: skip
+        "$dynamicRef", "$anchor", "dependencies", "additionalItems", "divisibleBy", "id", "exclusiveMaximum", "$recursiveRef"]  # fmt: skip
 TYPES = st.sampled_from(["object", "array", "string", "integer", "number", "boolean", "null", "any", "", "Object"])
 REFS = st.sampled_from(
     ["#", "#/$defs/a", "#/$defs/b", "#/properties/a", "#/nothing", "other.json", "#a", "http://[", "//"]
@@ -44,13 +44,16 @@ def parts(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Something that looks like a schema: keywords with values that fit, or anything."""
     fitting = {
         "type": TYPES | st.lists(TYPES, max_size=3), "properties": st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
-        "required": st.lists(st.sampled_from("abcd"), max_size=2), "items": inner, "additionalProperties": inner | st.booleans(),
+        "required": st.lists(st.sampled_from("abcd"), max_size=2) | st.booleans() | st.none(),
+        "items": inner | st.lists(inner, max_size=2), "additionalProperties": inner | st.booleans(),
         "anyOf": st.lists(inner, max_size=2), "oneOf": st.lists(inner, max_size=2), "allOf": st.lists(inner, max_size=2),
         "not": inner, "enum": st.lists(SCALARS, max_size=3), "const": JSON, "$ref": REFS,
         "$defs": st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
         "pattern": st.sampled_from(["^a", "(", "(a+)+$", "[", r"\d", "\ud800"]), "format": st.sampled_from(["date", "uri", "x"]),
         "minimum": st.integers() | st.floats(), "multipleOf": st.sampled_from([0, 0.1, 3, -1]), "minLength": st.integers(-1, 3),
-        "default": JSON, "nullable": st.booleans(),
+        "default": JSON, "nullable": st.booleans(), "exclusiveMinimum": st.integers() | st.booleans(), "additionalItems": inner,
+        "dependencies": st.dictionaries(st.sampled_from("abc"), inner | st.lists(st.sampled_from("abc"), max_size=2), max_size=2),
+        "id": REFS, "divisibleBy": st.sampled_from([0, 2, 0.5]), "$recursiveRef": REFS,
     }  # fmt: skip
 
     def fill(keys: list[str]) -> st.SearchStrategy[Any]:
@@ -116,7 +119,10 @@ def test_any_schema_any_arguments(rt: Runtime, parameters: Any, several: list[An
     generation = rt.registry.generation
     try:
         entry = rt.registry.register(
-            "x", "t", {"description": "d", "parameters": parameters}, lambda args: ran.append(args) or "ran"
+            "x",
+            "t",
+            {"description": "d", "parameters": parameters, "strict": True},
+            lambda args: ran.append(args) or "ran",
         )
     except (ToolSchemaError, TypeError, ValueError) as error:
         names_it(error, "x")
@@ -136,7 +142,8 @@ def test_any_schema_any_arguments(rt: Runtime, parameters: Any, several: list[An
 
 @EXAMPLES
 @given(schema=st.one_of(JSON, SCHEMAS, st.fixed_dictionaries({}, optional={"parameters": SCHEMAS, "description": JSON,
-                                                                          "name": JSON, "type": JSON, "function": SCHEMAS})))  # fmt: skip
+                                                                          "name": JSON, "type": JSON, "function": SCHEMAS,
+                                                                          "strict": st.booleans() | JSON})))  # fmt: skip
 def test_any_schema_as_a_whole(rt: Runtime, schema: Any) -> None:
     """registry.R1: whatever is given as a schema, it is taken or refused in words; what is taken can be sent."""
     try:
@@ -149,7 +156,8 @@ def test_any_schema_as_a_whole(rt: Runtime, schema: Any) -> None:
     assert found["name"] == "y"
     assert found["parameters"]["type"] == "object"
     check(rt.execute(ToolCall("y", {})))
-    json.dumps(rt.definitions())
+    for format_ in FORMATS:
+        json.dumps(rt.definitions(format=format_))
     assert rt.registry.deregister("y")
 
 

@@ -116,6 +116,7 @@ HOSTILE_VALUES = st.recursive(
 KEYWORDS = st.sampled_from([
     "type", "properties", "items", "anyOf", "oneOf", "allOf", "enum", "const", "required", "$ref", "$defs", "not", "if",
     "prefixItems", "additionalProperties", "patternProperties", "nullable", "minimum", "pattern", "format", "default",
+    "dependencies", "additionalItems", "divisibleBy", "exclusiveMinimum", "id", "$recursiveRef",
 ])  # fmt: skip
 #: Anything where a schema should be: broken, recursive, deep.
 HOSTILE_SCHEMAS = st.recursive(
