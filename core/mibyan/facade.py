@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mibyan.hooks.table import HookTable
     from mibyan.plugins.loader import PluginLoader
     from mibyan.tools.availability import Availability
+    from mibyan.tools.current import Current
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.function import ToolFunction
     from mibyan.tools.owner import Owner
@@ -75,6 +76,7 @@ def _runtime() -> Runtime:
     """The runtime that is meant here."""
     current = CURRENT.get()
     if current is not None and current.store.parts is not None:
+        _note_look(current, "the runtime")
         return current.store.parts.runtime  # type: ignore[no-any-return]
     return _DEFAULT.get()
 
@@ -89,6 +91,7 @@ class FacadeRegistry(ToolRegistry):
     def _store(self) -> RegistryStore:  # type: ignore[override]
         current = CURRENT.get()
         if current is not None:
+            _note_look(current, "the registry")
             return current.store
         parts = _DEFAULT.get()._parts
         parts.load()
@@ -129,6 +132,12 @@ class FacadeRegistry(ToolRegistry):
         if own is not None:
             return own.register_toolset_alias(alias, toolset)
         return super().register_toolset_alias(alias, toolset)
+
+
+def _note_look(current: Current, what: str) -> None:
+    """A plugin that looks at what others have registered while it is loaded may register by that."""
+    if current.registry is not None:
+        current.registry._note_look(what)
 
 
 def _registry_of_plugin() -> ToolRegistry | None:

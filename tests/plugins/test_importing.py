@@ -386,7 +386,7 @@ def test_names_are_stable_between_processes(world: World, tmp_path: Path) -> Non
         from mibyan.tools.store import RegistryStore
         home = Path(sys.argv[1])
         loader = PluginLoader(LoaderServices(RegistryStore(), HookTable(), load_config(home), home))
-        loader.load()
+        loader.activate("weather")
         print([name for name in sys.modules if name.startswith("mibyan_private_")])
     """
     outputs = {

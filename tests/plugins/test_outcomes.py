@@ -182,22 +182,32 @@ def test_an_outcome_is_for_a_folder_s_bytes(world: World, change: str) -> None:
     assert surveyed(world, "plain").state == ("found" if change in CHANGES else "active")
 
 
-@pytest.mark.parametrize("record", [True, False])
-def test_an_outcome_is_for_a_wheel_s_installation(world: World, record: bool) -> None:
-    """A wheel's `RECORD` and version stand for its content; without one the files' times and sizes do."""
+@pytest.mark.parametrize(
+    "record", [None, "", "out_wheel/__init__.py,,\n", "out_wheel/__init__.py,,\nout_beside.py,,\n"]
+)
+def test_an_outcome_is_for_a_wheel_s_installation(world: World, record: str | None) -> None:
+    """A wheel's version, its `RECORD` and the files that this lists are its content, those of its own module in any case."""
     plugin_id = world.wheel("out_wheel", HOOKED)
     info = world.site / "out_wheel-1.0.dist-info"
-    if record:
-        write(info / "RECORD", "out_wheel/__init__.py,,\n")
-    world.load()
-    assert surveyed(world, plugin_id).state == "active"
-    write(world.site / "out_wheel" / "__init__.py", HOOKED + "#\n")
-    assert surveyed(world, plugin_id).state == ("active" if record else "found")
-    if record:
-        write(info / "RECORD", "out_wheel/__init__.py,,1\n")
-        assert surveyed(world, plugin_id).state == "found"
-        info.rename(world.site / "out_wheel-1.1.dist-info")
-        assert surveyed(world, plugin_id).state == "found"
+    write(world.site / "out_beside.py", "")
+    if record is not None:
+        write(info / "RECORD", record)
+
+    def is_known() -> bool:
+        state = surveyed(world, plugin_id).state
+        world.load()
+        return state == "active"
+
+    assert not is_known()
+    assert is_known()
+    write(world.site / "out_beside.py", "x = 1\n")
+    assert is_known() == ("beside" not in (record or ""))
+    write(world.site / "out_wheel" / "part.py", "")
+    assert not is_known()
+    write(info / "RECORD", "out_wheel/__init__.py,,1\n")
+    assert not is_known()
+    info.rename(world.site / "out_wheel-1.1.dist-info")
+    assert not is_known()
 
 
 def test_an_editable_install_is_told_apart_by_its_files(world: World) -> None:
@@ -396,7 +406,7 @@ def test_a_lock_that_is_held_is_waited_for_in_vain(world: World, monkeypatch: py
         assert world.load().get("plain").state == "active"
     assert surveyed(world, "plain").state == "found"
     world.load()
-    assert surveyed(world, "plain").state == "active"
+    assert surveyed(world, "plain").state == "ready"
 
 
 def _load_in(home: str, plugin_id: str, barrier: Any) -> None:
@@ -410,7 +420,7 @@ def _load_in(home: str, plugin_id: str, barrier: Any) -> None:
     barrier.wait(60)
     for number in range(5):
         record = PluginRecord(candidate, "active", f"imported in {number} ms", loaded_at=1e9 + number)
-        store.keep([record], RegistryStore(), afresh=True)
+        store.keep([record], RegistryStore(), Contents(), afresh=True)
 
 
 def test_two_processes_lose_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

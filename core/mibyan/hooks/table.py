@@ -147,6 +147,12 @@ class HookTable:
             self._announced.append(_Announcement(owner, frozenset(names), activate))
             self._changed()
 
+    def withdraw(self, owner: HookOwner) -> None:
+        """The code of `owner` is imported: what it announced and hasn't registered it has not."""
+        with self._lock:
+            self._announced = [a for a in self._announced if a.owner is not owner]
+            self._changed()
+
     def remove_owner(self, owner: HookOwner) -> None:
         """Take everything of `owner` away; it can't register anything any more."""
         with self._lock:

@@ -52,8 +52,13 @@ class Admission:
             self._refuse(slot, refusal)
         slot.sources = doors.sources(slot.candidate) if slot.state == FOUND else None
 
-    def admit(self, slot: PluginSlot) -> None:
-        """Announce or import a plugin that nothing speaks against."""
+    def admit(self, slot: PluginSlot, *, eagerly: bool = False) -> None:
+        """Announce or import a plugin that nothing speaks against.
+
+        Args:
+            slot: The plugin.
+            eagerly: Whether one without frozen definitions is imported although it was learned.
+        """
         refusal = gates.needs(slot.candidate, self._standing)
         if refusal is not None:
             self._refuse(slot, refusal)
@@ -61,22 +66,37 @@ class Admission:
         lacking = gates.missing(slot.candidate)
         if slot.is_frozen:
             self.announce(slot)
+        elif lacking is None and not eagerly and self._loading.recall(slot):
+            self._attempt(slot, lambda: self._recall_or_run(slot))
         elif lacking is None:
             self.run(slot)
         if lacking is not None and slot.state != FAILED:
             self._refuse(slot, lacking)
 
     def announce(self, slot: PluginSlot) -> None:
-        """Register what a manifest defines; a failure is the plugin's state."""
+        """Register what a manifest defines, or what was learned; a failure is the plugin's state."""
         self._attempt(slot, lambda: self._loading.announce(slot))
 
     def run(self, slot: PluginSlot) -> None:
         """Import a plugin's code and let it register; a failure is the plugin's state."""
-        targets = [
+        self._attempt(slot, lambda: self._loading.run(slot, self._targets()))
+
+    def _recall_or_run(self, slot: PluginSlot) -> None:
+        """Register what was learned; where what was kept of it is damaged, it is as if nothing was."""
+        from mibyan.plugins.recalling import DamagedError
+
+        try:
+            self._loading.announce(slot)
+        except DamagedError:
+            self._loading.forget_learned(slot)
+            self._loading.run(slot, self._targets())
+
+    def _targets(self) -> list[str]:
+        """The main modules of all installed plugins that were found."""
+        return [
             one.candidate.target.value.partition(":")[0] for one in self._slots
             if one.candidate.target is not None and one.candidate.target.kind in {"module", "entry_point"}
         ]  # fmt: skip
-        self._attempt(slot, lambda: self._loading.run(slot, targets))
 
     def _attempt(self, slot: PluginSlot, do: Callable[[], None]) -> None:
         """Do something with a plugin; its failure is a state of that plugin and nothing else."""
@@ -91,6 +111,7 @@ class Admission:
         except BaseException as error:
             from mibyan.plugins.failures import describe_failure
 
+            self._loading.forget_learned(slot)
             reason, hint = describe_failure(error, slot.code)
             slot.become(FAILED, reason, hint or f"mibyan plugins disable {slot.id}")
             self._services.log.retract(slot.id, _UNDONE)

@@ -1,117 +1,162 @@
-"""What a plugin's content is at this moment, as one digest: what became of a load holds for exactly that (plugins.L9)."""
+"""What a plugin's content is at this moment, as one digest: what became of a load holds for exactly that (plugins.L9, M4)."""
 # os and text: these run for each plugin on each start.
-# ruff: noqa: PTH116, PTH118
+# ruff: noqa: PTH112, PTH116
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mibyan._version import __version__
+from mibyan.filecache import CacheFile, StampedCache, stamp_of
+from mibyan.plugins.places import places_of
 from mibyan.plugins.sources.files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from mibyan.plugins.candidate import Candidate
 
+    #: A file's path and its status; `None`: there is no such file.
+    File: TypeAlias = tuple[str, os.stat_result | None]
+
 #: Files that a plugin may have; what has more isn't told apart at all.
 FILES_LIMIT = 5_000
-#: Bytes up to which a folder's files are read; the content of larger ones is kept by time of change and size.
+#: Bytes up to which a plugin's files are read; the content of larger ones is kept by time of change and size.
 BYTES_LIMIT = 4 * 1024 * 1024
 
 #: The interpreter and the Mibyan that a load was done by: another one may come to something else.
-LOADED_BY = f"{sys.implementation.cache_tag} {__version__}"
+LOADED_BY = f"{sys.implementation.cache_tag} {sys.platform} {__version__}"
 
-#: Whose files are read: people edit them, copy them and check them out anew.
-_READ = frozenset({"user", "project", "tools"})
+
+def kept_digests(home: Path) -> StampedCache:
+    """The digests that are kept in a profile, by the stamps of the files they are of."""
+    return StampedCache(CacheFile(home / "cache" / "contents.bin", "contents 1"))
 
 
 class Contents:
-    """The digests of plugins during one look at them; a folder that several share is looked at once."""
+    """The digests of plugins during one look at them: each file is looked at once.
 
-    def __init__(self) -> None:
-        self._folders: dict[str, str | None] = {}
+    Args:
+        kept: Digests by the stamps of files, so that what hasn't changed needn't be read; `None`: nothing is kept.
+    """
+
+    def __init__(self, kept: StampedCache | None = None) -> None:
+        self._kept = StampedCache() if kept is None else kept
+        self._looked: dict[str, list[File]] = {}
+        self._digests: dict[tuple[str, str], str | None] = {}
 
     def digest(self, candidate: Candidate) -> str | None:
         """The digest of a plugin's content, hexadecimal; `None` when that can't be told.
 
-        Of a wheel it is its version and the state of its `RECORD`; of an editable install, a module and a built-in
-        plugin the path, time of change and size of each file; of a folder and of a tools directory the bytes.
+        Of a plugin that somebody works on where it lies (an editable install, a built-in one) it is of the path, time of
+        change and size of each file, of others of the bytes.
         """
-        said = self._said(candidate)
-        if said is None:
+        key = candidate.id, candidate.origin
+        if key not in self._digests:
+            self._digests[key] = self._digest(candidate)
+        return self._digests[key]
+
+    def files(self, candidate: Candidate) -> list[File] | None:
+        """The files that make up a plugin; `None` when that can't be told, or there are too many."""
+        files: list[File] = []
+        try:
+            places = places_of(candidate, self._kept)
+            if places is None:
+                return None
+            for place in places:
+                if place not in self._looked:
+                    self._looked[place] = list(_files(place))
+                files += self._looked[place]
+        except (OSError, ValueError):
             return None
-        whole = (LOADED_BY, candidate.source, candidate.origin, candidate.version, said)
-        return hashlib.sha256("\0".join(whole).encode("utf-8", "surrogatepass")).hexdigest()
+        return files if len(files) <= FILES_LIMIT else None
 
-    def _said(self, candidate: Candidate) -> str | None:
-        record = None if candidate.editable else _state(os.path.join(candidate.origin, "RECORD"))
-        if record is not None:
-            return record
-        place = str(candidate.root) if candidate.root is not None else _file_of(candidate)
-        if place is None:
+    def save(self) -> None:
+        """Keep what was worked out for other processes."""
+        self._kept.save()
+
+    def _digest(self, candidate: Candidate) -> str | None:
+        files = self.files(candidate)
+        if files is None:
             return None
-        if place not in self._folders:
-            self._folders[place] = _folder_said(place, read=candidate.source in _READ)
-        inside = self._folders[place]
-        manifest = _state(os.path.join(candidate.origin, "extra_metadata", "mibyan.json")) or ""
-        return None if inside is None else f"{inside} {manifest}"
+        stamps = _stamps(files)
+        now = None if stamps is None else (LOADED_BY, candidate.source, candidate.version, candidate.editable, stamps)
+        key = f"digest:{candidate.id}\0{candidate.origin}"
+        digest: str = self._kept.look_up(key, now, lambda: _digest_of(candidate, files))
+        return digest
 
 
-def _file_of(candidate: Candidate) -> str | None:
-    """The one file of a plugin without a folder: a module, or the zip that its distribution lies in."""
-    target = candidate.target
-    if target is None or target.kind not in {"module", "entry_point"}:
-        return None if target is None else target.value
-    from mibyan.plugins.sources.modules import find_spec
-
-    above = os.path.dirname(candidate.origin)  # noqa: PTH120 - text
-    if os.path.isfile(above):  # noqa: PTH113 - text
-        return above
-    spec = find_spec(target.value.partition(":")[0].partition(".")[0])
-    return spec.origin if spec is not None else None
+def _stamps(files: Iterable[File]) -> tuple[object, ...] | None:
+    """The stamps of files; `None` if one of them was changed just now."""
+    stamps: list[object] = []
+    for path, status in files:
+        stamp = () if status is None else stamp_of(status)
+        if stamp is None:
+            return None
+        stamps += (path, stamp)
+    return tuple(stamps)
 
 
-def _folder_said(place: str, *, read: bool) -> str | None:
-    """What the files in a folder (or the one file) are; `None` when that can't be told."""
-    try:
-        files = [(name, path, status) for name, path, status in _files(place)]
-        small = sum(status.st_size for _, _, status in files) <= BYTES_LIMIT
-        parts = (_file_said(path, status, read=read and small) for _, path, status in files)
-        return _digest(f"{name}\0{part}" for (name, _, _), part in zip(files, parts, strict=True))
-    except (OSError, ValueError):
-        return None
+def _digest_of(candidate: Candidate, files: list[File]) -> str:
+    from hashlib import sha256
+
+    size = sum(status.st_size for _, status in files if status is not None)
+    read = size <= BYTES_LIMIT and not candidate.editable and candidate.source != "builtin"
+    whole = sha256(f"{LOADED_BY}\0{candidate.source}\0{candidate.origin}\0{candidate.version}".encode(*_TEXT))
+    for path, status in files:
+        whole.update(f"\n{path}\0{_said(path, status, read=read)}".encode(*_TEXT))
+    return whole.hexdigest()
 
 
-def _files(place: str) -> Iterator[tuple[str, str, os.stat_result]]:
-    """The files below a folder: the path below it, the path, its status; hidden ones and bytecode don't count.
+_TEXT = ("utf-8", "surrogatepass")
+
+
+def _said(path: str, status: os.stat_result | None, *, read: bool) -> str:
+    """What a file is: its bytes' digest where they are to be read and can be, else its time of change and size."""
+    if status is None:
+        return ""
+    if read:
+        from hashlib import sha256
+
+        with suppress(OSError):
+            return sha256(read_bytes(path, BYTES_LIMIT)).hexdigest()
+    return f"{status.st_mtime_ns} {status.st_size}"
+
+
+def _files(place: str) -> Iterator[File]:
+    """The files below a folder, or the one file; hidden folders and bytecode don't count.
 
     Raises:
         OSError: Something can't be looked at.
         ValueError: There are too many.
     """
-    if not os.path.isdir(place):  # noqa: PTH112 - text
-        yield "", place, os.stat(place)
+    if not os.path.isdir(place):
+        yield place, _status(place)
         return
-    waiting, seen = [""], 0
+    waiting, seen = [place], 0
     while waiting:
-        below = waiting.pop()
-        for entry in sorted(os.scandir(os.path.join(place, below)), key=lambda entry: entry.name):
-            if entry.name.startswith(".") or entry.name == "__pycache__":
-                continue
-            name = os.path.join(below, entry.name)
+        with os.scandir(waiting.pop()) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+        for entry in entries:
             seen += 1
             if seen > FILES_LIMIT:
                 raise ValueError(f"more than {FILES_LIMIT} files")
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(name)
-            else:
-                yield name, entry.path, _followed(entry)
+            if not entry.is_dir(follow_symlinks=False):
+                yield entry.path, _followed(entry)
+            elif not entry.name.startswith(".") and entry.name != "__pycache__":
+                waiting.append(entry.path)
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _followed(entry: os.DirEntry[str]) -> os.stat_result:
@@ -121,31 +166,3 @@ def _followed(entry: os.DirEntry[str]) -> os.stat_result:
         if not stat.S_ISDIR(status.st_mode):
             return status
     return entry.stat(follow_symlinks=False)
-
-
-def _file_said(path: str, status: os.stat_result, *, read: bool) -> str:
-    """What a file is: its bytes' digest where they are to be read and can be, else its time of change and size."""
-    if read:
-        with suppress(OSError):
-            return hashlib.sha256(read_bytes(path, BYTES_LIMIT)).hexdigest()
-    return _status_said(status)
-
-
-def _status_said(status: os.stat_result) -> str:
-    return f"{status.st_mtime_ns} {status.st_size}"
-
-
-def _state(path: str) -> str | None:
-    """The time of change and the size of a file; `None` if it isn't there."""
-    try:
-        return _status_said(os.stat(path))
-    except (OSError, ValueError):
-        return None
-
-
-def _digest(parts: Iterable[str]) -> str:
-    whole = hashlib.sha256()
-    for part in parts:
-        whole.update(part.encode("utf-8", "surrogatepass"))
-        whole.update(b"\n")
-    return whole.hexdigest()

@@ -112,6 +112,7 @@ class PluginContext:
         name = _text(name, "register_toolset", "name")
         made = Toolset(name, _names(tools, "tools"), _names(includes, "includes"), description, "plugin",
                        self._candidate.origin, self._ledger.owner)  # fmt: skip
+        self._ledger.note("toolset", name, (made.tools, made.includes, description))
         held = self._services.store.declare_toolset(made)
         if held is not None:
             whose = held.owner.id if held.owner is not None else held.origin
@@ -163,6 +164,7 @@ class PluginContext:
         name = _text(name, "register_command", "name")
         if not callable(handler):
             raise TypeError(f"register_command({name!r}, ...) takes a callable, not {type(handler).__name__}.")
+        self._ledger.note("command", name, (description, args_hint))
         return self._offer("command", name, handler, description, args_hint)
 
     def register_skill(self, path: str | Path) -> bool:
@@ -179,6 +181,7 @@ class PluginContext:
         """
         self._open(f"register the skill {str(path)!r}")
         found = skill_path(self._candidate, path)
+        self._ledger.note("skill", str(found))
         return self._offer("skill", skill_name(found), found)
 
     def provide(self, name: str, factory: Callable[..., Any]) -> bool:
@@ -195,6 +198,7 @@ class PluginContext:
         name = _text(name, "provide", "name")
         if not callable(factory):
             raise TypeError(f"provide({name!r}, ...) takes a callable, not {type(factory).__name__}.")
+        self._ledger.note("service", name)
         return self._offer("service", name, factory)
 
     def on_unload(self, callback: Callable[[], Any]) -> None:
@@ -218,6 +222,7 @@ class PluginContext:
             PluginError: The loader belongs to no runtime, or the plugin isn't loaded any more.
         """
         self._ledger.require_open(f"call the tool {name!r}")
+        self._ledger.note_look(f"the tool {name!r}")
         if self._services.dispatch_tool is None:
             raise PluginError("dispatch_tool needs a runtime", plugin_id=self.plugin_id)
         return self._services.dispatch_tool(name, {} if args is None else args, self._ledger.owner)

@@ -52,6 +52,17 @@ class OptIn(Collection[str]):
         return bool(self._allowed)
 
 
+@record
+class Registered:
+    """One thing that a plugin has registered, accepted or not."""
+
+    kind: Literal["tool", "alias", "toolset", "command", "skill", "service"]
+    name: str
+    #: Of a tool its entry and whether it overrides; of an alias the toolset; of a toolset its tools, includes and
+    #: description; of a command its description and arguments.
+    value: Any = None
+
+
 @record(frozen=False, eq=False)
 class Ledger:
     """What a plugin did, from its first line of code until it is unloaded."""
@@ -68,6 +79,13 @@ class Ledger:
     supplied: set[str] = field(default_factory=set)
     #: What the code offers that the manifest doesn't say.
     drift: list[str] = field(default_factory=list)
+    #: For a plugin that was recalled and whose code is being imported: the tools that were recalled and that the code
+    #: hasn't registered yet, by name, each with whether it overrides.
+    recalled: dict[str, tuple[ToolEntry, bool]] = field(default_factory=dict)
+    #: What the code registers, in order, while it is being imported; `None` before and after.
+    acts: list[Registered] | None = None
+    #: What of the runtime the code looked at meanwhile: it may have registered by that; empty: nothing.
+    looked_at: str = ""
     #: The first override that was refused.
     refusal: ToolOverrideError | None = None
     #: Takes what is asked for while the plugin's modules are being imported.
@@ -78,6 +96,23 @@ class Ledger:
     pid: int = field(default_factory=os.getpid)
     #: What was added to the process's lists, see `process_state.remove_additions`.
     additions: dict[str, list[Any]] = field(default_factory=dict)
+
+    def note(
+        self, kind: Literal["tool", "alias", "toolset", "command", "skill", "service"], name: str, value: Any = None
+    ) -> None:
+        """Keep what the code registers, while it is being imported."""
+        if self.acts is not None:
+            self.acts.append(Registered(kind, name, value))
+
+    def note_look(self, what: str) -> None:
+        """Keep that the code looked at what others have registered, while it is being imported."""
+        if self.acts is not None:
+            self.looked_at = self.looked_at or what
+
+    def take_back_note(self, name: str) -> None:
+        """Forget that the code registered a tool: it has removed it again."""
+        if self.acts is not None:
+            self.acts = [act for act in self.acts if (act.kind, act.name) != ("tool", name)]
 
     def require_open(self, what: str) -> None:
         """Raise unless the plugin is loading or loaded.

@@ -11,6 +11,7 @@ from mibyan.forks import renewed
 from mibyan.plugins import gates
 from mibyan.plugins.admission import Admission
 from mibyan.plugins.gates import Gates
+from mibyan.plugins.lessons import Lessons
 from mibyan.plugins.loading import Loading
 from mibyan.plugins.offers import OfferedThings, Provided
 from mibyan.plugins.outcomes import Outcomes
@@ -19,7 +20,7 @@ from mibyan.plugins.services import LoaderServices
 from mibyan.plugins.slots import PluginSlot, find_slot, tools_by_owner
 from mibyan.plugins.sources import ids
 from mibyan.plugins.sources.scan import discover
-from mibyan.plugins.state import ACTIVE, FOUND, NEEDS, READY, SHADOWED, PluginRecord
+from mibyan.plugins.state import FOUND, NEEDS, READY, SHADOWED, USABLE, PluginRecord
 from mibyan.plugins.telling import tell_notes
 from mibyan.tools.current import Current, acting
 
@@ -53,7 +54,8 @@ class PluginLoader:
         self._slots: list[PluginSlot] = []
         self._gates = Gates(services)
         self._policies = PolicyGuards(services, self._is_trusted)
-        self._loading = Loading(services, self.activate, self.resolve, self._policies)
+        self._lessons = Lessons(services)
+        self._loading = Loading(services, self.activate, self.resolve, self._policies, self._lessons)
         self._admission = Admission(services, self._loading, self._policies, self._slots)
         self._outcomes = Outcomes(services.home)
         self._lock = threading.RLock()
@@ -92,6 +94,7 @@ class PluginLoader:
             if slot.state == FOUND:
                 self._admission.admit(slot)
         self._admission.drop_bereft()
+        self._lessons.save()
 
     def _is_trusted(self, candidate: Candidate) -> bool:
         return self._gates.is_trusted(candidate)
@@ -182,7 +185,7 @@ class PluginLoader:
     @property
     def provided(self) -> Provided:
         """The factories of services by name (`ctx.provide`); a look-up imports the plugin whose id is the name."""
-        return Provided(self._loading.offers, self._import_provider, self._services.store)
+        return Provided(self._loading.offers, self.activate, self._import_provider, self._services.store)
 
     def _import_provider(self, name: str) -> None:
         slot = find_slot(self._slots, name)
@@ -220,7 +223,8 @@ class PluginLoader:
 
         found = self._discover()
         self._notes = found.notes
-        return survey(found.candidates, self._gates, self._outcomes)
+        self._lessons.look_anew()
+        return survey(found.candidates, self._gates, self._outcomes, self._lessons.contents)
 
     def config_of(self, plugin_id: str) -> Mapping[str, Any]:
         """What the operator gave a plugin for its own (`plugins.entries.<id>.config`); empty for an unknown id."""
@@ -233,10 +237,12 @@ class PluginLoader:
         Args:
             afresh: Whether also what is as it was gets the time of this load.
         """
-        self._outcomes.keep(self.all_records(), self._services.store, whole=True, afresh=afresh)
+        self._outcomes.keep(self.all_records(), self._services.store, self._lessons.contents, whole=True, afresh=afresh)
 
     def _keep(self, slots: Sequence[PluginSlot]) -> None:
-        self._outcomes.keep(self._records(slots), self._services.store)
+        self._lessons.save()
+        self._lessons.look_anew()
+        self._outcomes.keep(self._records(slots), self._services.store, self._lessons.contents)
 
     def _records(self, slots: Sequence[PluginSlot]) -> tuple[PluginRecord, ...]:
         store, names = self._services.store, tools_by_owner(self._services.store)
@@ -301,9 +307,10 @@ class PluginLoader:
             self._admission.forget(slot)
             raise PluginError(f"plugin {slot.id!r} is gone: there is nothing at {slot.candidate.origin}")
         slot.renew(candidate)
+        self._lessons.look_anew()
         self._admission.ask(slot, self._gates)
         if slot.state == FOUND:
-            self._admission.admit(slot)
+            self._admission.admit(slot, eagerly=True)
 
     def load_tools_directory(self, path: str | os.PathLike[str], *, by_host: bool = True) -> list[str]:
         """Load the files of a directory that register tools at their top level (seed 000, *Discovery*; plugins.F6).
@@ -326,13 +333,14 @@ class PluginLoader:
             self._slot_for(candidate)
             for candidate in tool_candidates(path, self._services, self._slots, by_host=by_host)
         ]
+        self._lessons.look_anew()
         for slot in slots:
             if slot.state == FOUND:
                 self._admission.ask(slot, self._gates)
             if slot.state == FOUND:
-                self._admission.admit(slot)
+                self._admission.admit(slot, eagerly=True)
         self._keep(slots)
-        return [slot.id for slot in slots if slot.state == ACTIVE]
+        return [slot.id for slot in slots if slot.state in USABLE]
 
     def _slot_for(self, candidate: Candidate) -> PluginSlot:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from mibyan.plugins.gates import may_override, operator_entry
 from mibyan.plugins.ledger import Ledger, OptIn
 from mibyan.plugins.offers import OfferTable
 from mibyan.plugins.plugin_registry import PluginRegistry
+from mibyan.plugins.rows import day, moment
 from mibyan.plugins.state import ACTIVE, READY
 from mibyan.report import Decision
 from mibyan.schema.frozen import freeze
@@ -24,6 +26,7 @@ from mibyan.tools.owner import Owner
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from mibyan.plugins.lessons import Lessons
     from mibyan.plugins.policies import PolicyGuards
     from mibyan.plugins.services import LoaderServices
     from mibyan.plugins.slots import PluginSlot
@@ -40,6 +43,7 @@ class Loading:
         activate: Imports the plugin with an id.
         resolve: Imports the plugin with an id and gives what `module:attribute` names.
         policies: What stands in for policies that can't be used.
+        lessons: What is known of plugins without frozen definitions.
     """
 
     def __init__(
@@ -48,35 +52,65 @@ class Loading:
         activate: Callable[[str], None],
         resolve: Callable[[str, str], Any],
         policies: PolicyGuards,
+        lessons: Lessons,
     ) -> None:
         self._services = services
         self._policies = policies
+        self._lessons = lessons
         self._activate = activate
         self._resolve = resolve
         self._number: int | None = None
         #: What plugins offer beside tools and hooks.
         self.offers = OfferTable()
 
+    def recall(self, slot: PluginSlot) -> bool:
+        """Whether it is known what a plugin without frozen definitions registers, as it is now."""
+        slot.learned = self._lessons.recall(slot.candidate)
+        return slot.learned is not None
+
+    def forget_learned(self, slot: PluginSlot) -> None:
+        """What was learned of a plugin is of no use."""
+        if slot.learned is not None:
+            slot.learned = None
+            self._lessons.forget(slot.candidate)
+
     def announce(self, slot: PluginSlot) -> None:
-        """Register what a frozen plugin's manifest defines; nothing is imported.
+        """Register what a plugin's manifest defines, or what was learned of it; nothing is imported.
 
         Raises:
             MibyanError: It can't be registered; nothing of it is left.
+            DamagedError: What was kept of it can't be used; nothing of it is left.
         """
         ctx, ledger = self._begin(slot)
-        plugin_id = slot.id
         try:
-            slot.announced = frozen.announce(
-                slot.candidate, ctx, ledger, self.offers, self._services, lambda: self._activate(plugin_id),
-                lambda target: self._resolve(plugin_id, target), rank=slot.rank,
-            )  # fmt: skip
+            known = self._announce(slot, ctx, ledger)
         except BaseException:
             self._policies.hold(slot)
             self._lose(slot, ledger)
             self._take_back(slot, ledger)
             raise
         ledger.phase = "kept"
-        slot.become(READY, "its manifest says what it offers; its code is imported when it is first used")
+        slot.become(READY, f"{known}; its code is imported when it is first used")
+
+    def _announce(self, slot: PluginSlot, ctx: PluginContext, ledger: Ledger) -> str:
+        """Register what is known; how it is known."""
+        plugin_id, learned = slot.id, slot.learned
+
+        def activate() -> None:
+            self._activate(plugin_id)
+
+        if learned is None:
+            slot.announced = frozen.announce(
+                slot.candidate, ctx, ledger, self.offers, self._services, activate,
+                lambda target: self._resolve(plugin_id, target), rank=slot.rank,
+            )  # fmt: skip
+            return "its manifest says what it offers"
+        from mibyan.plugins.recalling import Recall
+
+        recall = Recall(learned, slot.candidate, ledger.owner, activate, self._services)
+        slot.recalled = recall.tools()
+        recall.announce(ctx, ledger, self.offers, rank=slot.rank)
+        return f"what it offers was learned on {day(moment(learned.time))}"
 
     def run(self, slot: PluginSlot, targets: Collection[str]) -> None:
         """Import a plugin's code and let it register, as a transaction.
@@ -95,6 +129,7 @@ class Loading:
         if self._number is None:
             self._number = new_number()
         code = slot.code = code_of(slot.candidate, self._number, slot.sources)
+        slot.was_there = code.name in sys.modules
         ctx, ledger = self._begin(slot) if slot.context is None or slot.ledger is None else (slot.context, slot.ledger)
 
         def undo() -> None:
@@ -135,13 +170,20 @@ class Loading:
         if code is None:
             raise PluginError(f"plugin {slot.id!r} has no code", plugin_id=slot.id)
         ledger.announced = slot.announced if slot.is_frozen else None
-        if not slot.is_frozen:
+        if slot.learned is not None:
+            ledger.recalled = dict(slot.recalled)
+        elif not slot.is_frozen:
             frozen.offer_manifest(slot.candidate, ctx, ledger, self.offers)
+        ledger.acts, ledger.looked_at = None if slot.is_frozen else [], ""
         recorder = Recorder(code.name, targets, keep=isinstance(code, InstalledCode))
         register_plugin(code, ctx, ledger, recorder, self._services)
         if slot.is_frozen:
             with acting(current(ctx, ledger, self._services)):
                 frozen.supply(ctx.manifest, ledger, self._services, lambda target: self.named(slot, target))
+        if slot.learned is not None:
+            from mibyan.plugins.recalling import withdraw
+
+            withdraw(slot.learned, ledger, self.offers, self._services)
         ledger.announced = ledger.recorder = None
 
     def give_up(self, slot: PluginSlot) -> None:
@@ -205,7 +247,7 @@ class Loading:
     ) -> None:
         """Remove what the plugin registered in the runtime, then call what it wanted called, the last one first."""
         ledger.phase = "closed"
-        ledger.announced = ledger.recorder = None
+        ledger.announced = ledger.recorder = ledger.acts = None
         self._services.hooks.remove_owner(ledger.owner)
         self._services.store.remove_owner(ledger.owner, returns=returns)
         services = self.offers.remove_owner(ledger.owner)
@@ -215,7 +257,7 @@ class Loading:
                 self._call(slot, ledger, callback)
         ledger.callbacks.clear()
         if slot.ledger is ledger:
-            slot.context, slot.announced = None, {}
+            slot.context, slot.announced, slot.recalled = None, {}, {}
 
     def _call(self, slot: PluginSlot, ledger: Ledger, callback: Callable[[], Any]) -> None:
         """A callback of a plugin that goes: whatever it raises, the others are called."""
@@ -236,6 +278,19 @@ class Loading:
         drift += [f"has no hook {name!r}, which its manifest announces" for name in absent]
         if drift:
             self._warn(slot, f"its code {', '.join(drift)}", _DRIFT)
+        if not slot.is_frozen:
+            self._learn(slot, ledger, running)
+
+    def _learn(self, slot: PluginSlot, ledger: Ledger, running: Transaction) -> None:
+        """Keep what the code has registered for the next start, and tell if that isn't what was recalled."""
+        recalled, slot.learned, slot.recalled = slot.learned, None, {}
+        lesson = self._lessons.learn(slot, ledger, running, recalled)
+        ledger.acts = None
+        if lesson.differences:
+            told = "; ".join(lesson.differences[:5])
+            self._warn(slot, f"its code registers something else than it did when it was learned: it {told}", None)
+        if lesson.why_not:
+            slot.become(ACTIVE, f"{slot.reason}; it isn't learned: {lesson.why_not}")
 
     def _warn(self, slot: PluginSlot, reason: str, fix: str | None = None) -> None:
         import logging

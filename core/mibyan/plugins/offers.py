@@ -59,6 +59,13 @@ class OfferTable:
             self._offers[offer.kind, offer.name] = offer
         return None
 
+    def remove(self, kind: OfferKind, name: str, owner: Owner) -> None:
+        """Take away one thing that `owner` offers."""
+        with self._lock:
+            held = self._offers.get((kind, name))
+            if held is not None and held.owner is owner:
+                del self._offers[kind, name]
+
     def of_kind(self, kind: OfferKind) -> Mapping[str, Offer]:
         """The offers of one kind by name, sorted by name."""
         with self._lock:
@@ -157,13 +164,18 @@ class Provided(Mapping[str, "Callable[..., Any]"]):
 
     Args:
         table: The offers.
+        activate: Imports the plugin with an id: what it provides is known before.
         import_provider: Imports the plugin whose id is the name, if there is one that isn't imported: manifests don't
             say what a plugin provides.
         store: The registry that the factories' owners act in.
     """
 
-    def __init__(self, table: OfferTable, import_provider: Callable[[str], None], store: RegistryStore) -> None:
+    def __init__(
+        self, table: OfferTable, activate: Callable[[str], None], import_provider: Callable[[str], None],
+        store: RegistryStore,
+    ) -> None:  # fmt: skip
         self._table = table
+        self._activate = activate
         self._import_provider = import_provider
         self._store = store
 
@@ -182,8 +194,11 @@ class Provided(Mapping[str, "Callable[..., Any]"]):
         return self._table.made(offer, self._factory(offer))
 
     def _offer(self, name: str) -> Offer:
-        if name not in self._table.of_kind("service"):
+        known = self._table.of_kind("service").get(name)
+        if known is None:
             self._import_provider(name)
+        elif known.value is None:
+            self._activate(known.owner.id)
         return self._table.of_kind("service")[name]
 
     def _factory(self, offer: Offer) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from mibyan.plugins.contents import LOADED_BY, Contents
+from mibyan.plugins.contents import LOADED_BY
 from mibyan.plugins.sources.files import read_bytes
 from mibyan.plugins.state import ACTIVE, FAILED, FOUND, NEEDS, READY
 from mibyan.records import as_dict, record, replace
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from mibyan.plugins.contents import Contents
     from mibyan.plugins.state import PluginRecord, State
     from mibyan.tools.store import RegistryStore
 
@@ -106,9 +107,14 @@ class Outcomes:
         """In a child process: nobody else is keeping anything."""
         self._lock = threading.Lock()
 
-    def recalled(self, records: Sequence[PluginRecord]) -> tuple[PluginRecord, ...]:
-        """Records of plugins that weren't loaded, each that nothing speaks against with its last load's outcome."""
-        kept, contents = _read(self._path), Contents()
+    def recalled(self, records: Sequence[PluginRecord], contents: Contents) -> tuple[PluginRecord, ...]:
+        """Records of plugins that weren't loaded, each that nothing speaks against with its last load's outcome.
+
+        Args:
+            records: The plugins.
+            contents: The digests of this look at them.
+        """
+        kept = _read(self._path)
 
         def recall(record: PluginRecord) -> PluginRecord:
             known = kept.get(record.id) if record.state == FOUND else None
@@ -118,32 +124,35 @@ class Outcomes:
         return tuple(map(recall, records))
 
     def keep(
-        self, records: Iterable[PluginRecord], store: RegistryStore, *, whole: bool = False, afresh: bool = False
-    ) -> None:
+        self, records: Iterable[PluginRecord], store: RegistryStore, contents: Contents, *, whole: bool = False,
+        afresh: bool = False,
+    ) -> None:  # fmt: skip
         """Keep what became of plugins; the file is written only if something is new.
 
         Args:
             records: Plugins; those that weren't loaded are passed over.
             store: The tools, to tell what their definitions cost.
+            contents: The digests of the look at the plugins that the load began with.
             whole: Whether these are all that there are: what was kept of others that are gone is dropped.
             afresh: Whether also what is as it was gets a new time.
         """
         if not self._lock.acquire(timeout=_PATIENCE):
             return
         try:
-            self._keep(list(records), store, whole=whole, afresh=afresh)
+            self._keep(list(records), store, contents, whole=whole, afresh=afresh)
         except Exception:
             # A cache is never an error; what it would have told is told by the next load.
             self._writable = False
         finally:
             self._lock.release()
 
-    def _keep(self, records: list[PluginRecord], store: RegistryStore, *, whole: bool, afresh: bool) -> None:
+    def _keep(
+        self, records: list[PluginRecord], store: RegistryStore, contents: Contents, *, whole: bool, afresh: bool
+    ) -> None:
         if not self._writable or not self._home.is_dir():
             return
         if self._kept is None:
             self._kept = _read(self._path)
-        contents = Contents()
         new = [
             (record.id, digest, record) for record in records if record.loaded_at is not None and record.state in _STATES
             and (digest := contents.digest(record.candidate)) is not None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import ToolOverrideError
 from mibyan.records import replace
@@ -11,7 +12,7 @@ from mibyan.tools.registry import ToolRegistry
 if TYPE_CHECKING:
     from mibyan.plugins.ledger import Ledger
     from mibyan.tools.entry import ToolEntry
-    from mibyan.tools.store import RegistryStore
+    from mibyan.tools.store import RegistrySnapshot, RegistryStore
 
 
 class PluginRegistry(ToolRegistry):
@@ -34,6 +35,12 @@ class PluginRegistry(ToolRegistry):
         ledger.offered += 1
         if ledger.announced is not None:
             return self._supply(entry, ledger.announced.get(entry.name))
+        ledger.note("tool", entry.name, (entry, override))
+        recalled = ledger.recalled.pop(entry.name, None)
+        if recalled is not None:
+            if _same_claim(entry, override, *recalled):
+                return entry if self._store.replace(entry) else None
+            self._store.deregister(entry.name, self._owner)
         try:
             return super()._register_entry(entry, override=override)
         except ToolOverrideError as error:
@@ -61,7 +68,12 @@ class PluginRegistry(ToolRegistry):
     def deregister(self, name: str) -> bool:
         """Take one of the plugin's tools away, see `ToolRegistry.deregister`."""
         self._ledger.require_open(f"remove the tool {name!r}")
-        return self._is_foreign or super().deregister(name)
+        if self._is_foreign:
+            return True
+        removed = super().deregister(name)
+        self._ledger.recalled.pop(name, None)
+        self._ledger.take_back_note(name)
+        return removed
 
     def register_toolset_alias(self, alias: str, toolset: str) -> bool:
         """Let `alias` mean `toolset`, see `ToolRegistry.register_toolset_alias`."""
@@ -69,7 +81,41 @@ class PluginRegistry(ToolRegistry):
         if self._is_foreign:
             return True
         self._ledger.offered += 1
+        self._ledger.note("alias", alias, toolset)
         return super().register_toolset_alias(alias, toolset)
+
+    @property
+    def snapshot(self) -> RegistrySnapshot:
+        """All entries and aliases at this moment."""
+        self._note_look("the registry")
+        return super().snapshot
+
+    def _note_look(self, what: str) -> None:
+        self._ledger.note_look(what)
+
+
+def _looking(name: str) -> Any:
+    """A reading method of `ToolRegistry` that keeps that it was called while the plugin registered."""
+    method = getattr(ToolRegistry, name)
+
+    @wraps(method)
+    def look(self: PluginRegistry, *args: Any, **kwargs: Any) -> Any:
+        self._note_look("the registry")
+        return method(self, *args, **kwargs)
+
+    return look
+
+
+for _name in (
+    "get_entry", "get_all_tool_names", "get_tool_to_toolset_map", "is_toolset_available", "check_toolset_requirements",
+    "check_tool_availability", "get_definitions", "dispatch",
+):  # fmt: skip
+    setattr(PluginRegistry, _name, _looking(_name))
+
+
+def _same_claim(entry: ToolEntry, override: bool, recalled: ToolEntry, overrode: bool) -> bool:  # noqa: FBT001
+    """Whether an entry wants what the recalled one got: the policy would say the same of both."""
+    return (entry.toolset, entry.aliases, override) == (recalled.toolset, recalled.aliases, overrode)
 
 
 def supplied(lazy: ToolEntry, entry: ToolEntry) -> ToolEntry:

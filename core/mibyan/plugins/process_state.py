@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mibyan.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 _MISSING: Final = object()
 
@@ -111,11 +111,38 @@ class ProcessState:
                 restore()
         self._restore_modules(belongs)
 
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment variables at that moment."""
+        return self._environ
+
     def additions(self) -> dict[str, list[Any]]:
         """The items that were added to the process's lists since, by list."""
         nothing = _KeptList([], ())
         added = {name: self._lists.get(name, nothing).missing_from(items) for name, items in _lists().items()}
         return {name: items for name, items in added.items() if items}
+
+    def changes(self) -> list[str]:
+        """What was changed since for others to notice, a few words each, sorted.
+
+        Entries of `sys.path` and filters of warnings don't count: they serve imports, and those are over.
+        """
+        now = dict(os.environ)
+        names = {name for name in now.keys() | self._environ.keys() if now.get(name) != self._environ.get(name)}
+        changed = [f"the environment variable {name}" for name in names]
+        changed += [name for name in self.additions() if name not in {"sys.path", "warnings filters"}]
+        changed += [
+            f"{module.__name__}.{name}" for module, name, value in self._attributes
+            if module is not warnings and getattr(module, name, _MISSING) is not value
+        ]  # fmt: skip
+        changed += [
+            f"builtins.{name}" for name, value in vars(builtins).items() if self._builtins.get(name) is not value
+        ]
+        values = _values()
+        changed += [name for name, kept in self._values.items() if name in values and values[name].value != kept.value]
+        if self._signals is not None and _signals() != self._signals:
+            changed.append("the handlers of signals")
+        return sorted(changed)
 
     def accept(self, inner: ProcessState) -> None:
         """Take what was changed since `inner` as if it had been so all along: a transaction within this one succeeded."""

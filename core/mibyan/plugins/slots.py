@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mibyan.plugins.candidate import Candidate
     from mibyan.plugins.context import PluginContext
     from mibyan.plugins.importing import PluginCode
+    from mibyan.plugins.learned import Learned
     from mibyan.plugins.ledger import Ledger
     from mibyan.plugins.state import State
     from mibyan.tools.entry import ToolEntry
@@ -41,6 +42,12 @@ class PluginSlot:
     sources: Mapping[str, bytes] | None = None
     #: Of a frozen plugin: the entries that its manifest announced.
     announced: dict[str, ToolEntry] = field(default_factory=dict)
+    #: Of a plugin without frozen definitions: what was learned of it, as long as that stands for its import.
+    learned: Learned | None = None
+    #: The tools that were recalled, see `Ledger.recalled`.
+    recalled: dict[str, tuple[ToolEntry, bool]] = field(default_factory=dict)
+    #: Whether its main module had been imported before the plugin was.
+    was_there: bool = False
     #: What its failed load had registered and was taken back: names and places of tools.
     lost: tuple[tuple[str, str | None], ...] = ()
     import_ms: float | None = None
@@ -67,6 +74,7 @@ class PluginSlot:
     def renew(self, candidate: Candidate) -> None:
         """Be found anew."""
         self.candidate, self.code, self.sources, self.import_ms, self.loaded_at = candidate, None, None, None, None
+        self.learned, self.recalled = None, {}
         self.become(FOUND)
 
     def become(

@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mibyan.plugins.candidate import Candidate
+    from mibyan.plugins.contents import Contents
     from mibyan.plugins.gates import Gates, Refusal
     from mibyan.plugins.outcomes import Outcomes
 
 
-def survey(candidates: Sequence[Candidate], doors: Gates, outcomes: Outcomes) -> tuple[PluginRecord, ...]:
+def survey(
+    candidates: Sequence[Candidate], doors: Gates, outcomes: Outcomes, contents: Contents
+) -> tuple[PluginRecord, ...]:
     """A record for each candidate: why it won't be loaded, else what its last load came to, else `found`.
 
     What was never loaded as it is now has what its manifest defines.
@@ -25,6 +28,7 @@ def survey(candidates: Sequence[Candidate], doors: Gates, outcomes: Outcomes) ->
         candidates: In order.
         doors: What is asked about each of them.
         outcomes: What was kept of earlier loads.
+        contents: The digests of this look at the plugins.
     """
     refusals = [doors.first(candidate) for candidate in candidates]
 
@@ -37,7 +41,7 @@ def survey(candidates: Sequence[Candidate], doors: Gates, outcomes: Outcomes) ->
         _record(candidate, refusal or gates.needs(candidate, standing) or gates.missing(candidate))
         for candidate, refusal in zip(candidates, refusals, strict=True)
     ]
-    return outcomes.recalled(records)
+    return outcomes.recalled(records, contents)
 
 
 def _record(candidate: Candidate, refusal: Refusal | None) -> PluginRecord:

@@ -348,6 +348,9 @@ class ToolRegistry:
             raise _no_runtime("dispatch")
         return self._store.dispatcher(name, args, context)
 
+    def _note_look(self, what: str) -> None:
+        """Code that is being loaded looks at `what`, of which others have a part: of interest for plugins only."""
+
     def _verdicts(self, entries: Iterable[ToolEntry]) -> Mapping[str, Availability]:
         """One pass: each distinct check is probed at most once (registry.V2)."""
         if self._store.prober is not None:

@@ -161,12 +161,17 @@ class RegistryStore:
         with self._mutation:
             self._require_present(entry.owner, "register the tool", entry.name)
             before = self._own(entry)
-            if before is None:
+            # A claim that was rejected may come true when the holder goes: it is for the real entry too.
+            claimed = before or self._claimed(entry)
+            if claimed is None:
                 return False
             self._acts[entry.name] = [
-                Act(act.owner, entry, act.override) if act.entry is before else act for act in self._history(entry.name)
+                Act(act.owner, entry, act.override) if act.entry is claimed else act
+                for act in self._history(entry.name)
             ]
-            self._settle(entry.name, grow=not (same and known is before))
+            self._settle(entry.name, grow=before is not None and not (same and known is before))
+            if before is None:
+                return False
         self._tell(entry.name)
         return True
 
@@ -338,6 +343,11 @@ class RegistryStore:
             if held.owner is entry.owner and held.name == entry.name:
                 return held
         return None
+
+    def _claimed(self, entry: ToolEntry) -> ToolEntry | None:
+        """The entry of that name which the new entry's owner wanted to register, and couldn't."""
+        losers = (act.entry for act, _ in reversed(self.candidates(entry.name).losers) if act.entry is not None)
+        return next((lost for lost in losers if lost.owner is entry.owner and lost.name == entry.name), None)
 
     def _claim_aliases(self, entry: ToolEntry, before: ToolEntry | None, *, override: bool) -> None:
         if before is not None and before.owner is entry.owner:
