@@ -580,12 +580,12 @@ def test_operator_entries_reach_the_conditions(world: World) -> None:
 
 
 def test_values_are_kept_as_digests(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the environment's values nor the configuration's are in any file; what is kept is the user's alone."""
+    """Neither the environment's values nor the configuration's are in what is learned, which is the user's alone."""
     monkeypatch.setenv("LEARNT_KEY", "sk-very-secret-value")
     world.config("plugins: {entries: {lazy: {config: {token: hunter2-config-secret}}}}")
     one(world, "import os\nKEY = os.environ.get('LEARNT_KEY')\n" + tool("word"))
     assert again(world).get("lazy").state == "ready"
-    for path in (world.home / "cache").iterdir():
+    for path in (learned_file(world), world.home / "cache" / "contents.bin", world.home / "cache" / "plugins.json"):
         content = path.read_bytes()
         assert b"sk-very-secret-value" not in content
         assert b"hunter2-config-secret" not in content
