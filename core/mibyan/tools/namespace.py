@@ -108,6 +108,10 @@ class Holding:
         """The entry that answers."""
         return self.stack[-1] if self.stack else None
 
+    def lost_by(self, owner: Owner) -> ToolEntry | None:
+        """What `owner` wanted to register last, and couldn't."""
+        return next((act.entry for act, _ in reversed(self.losers) if act.owner is owner), None)
+
 
 def replay(name: str, acts: Iterable[Act], policy: Policy) -> Holding:
     """Who holds `name` after `acts`."""

@@ -162,7 +162,7 @@ class RegistryStore:
             self._require_present(entry.owner, "register the tool", entry.name)
             before = self._own(entry)
             # A claim that was rejected may come true when the holder goes: it is for the real entry too.
-            claimed = before or self._claimed(entry)
+            claimed = before or self.candidates(entry.name).lost_by(entry.owner)
             if claimed is None:
                 return False
             self._acts[entry.name] = [
@@ -343,11 +343,6 @@ class RegistryStore:
             if held.owner is entry.owner and held.name == entry.name:
                 return held
         return None
-
-    def _claimed(self, entry: ToolEntry) -> ToolEntry | None:
-        """The entry of that name which the new entry's owner wanted to register, and couldn't."""
-        losers = (act.entry for act, _ in reversed(self.candidates(entry.name).losers) if act.entry is not None)
-        return next((lost for lost in losers if lost.owner is entry.owner and lost.name == entry.name), None)
 
     def _claim_aliases(self, entry: ToolEntry, before: ToolEntry | None, *, override: bool) -> None:
         if before is not None and before.owner is entry.owner:
