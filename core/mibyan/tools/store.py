@@ -16,7 +16,6 @@ from mibyan.report import Decision, DecisionLog
 from mibyan.tools.claims import Claims
 from mibyan.tools.mutation import Mutation
 from mibyan.tools.namespace import Act, Holding, Policy, Verdict, perform, replay, trimmed
-from mibyan.tools.origin import place_of
 from mibyan.tools.snapshot import RegistrySnapshot, Toolset
 
 if TYPE_CHECKING:
@@ -353,7 +352,9 @@ class RegistryStore:
             held = self._held.get(alias)
             verdict = self._perform(alias, Act(entry.owner, entry, override), grow=False)
             if not verdict.accepted and held is not None:
-                self.decide(_alias_rejected(alias, entry, held))
+                from mibyan.tools.verdicts import alias_rejected
+
+                self.decide(alias_rejected(alias, entry, held))
 
     def _give_up_alias(self, alias: str, entry: ToolEntry) -> None:
         """`entry` answers to `alias` no longer; a tool of that very name, of the same owner, does."""
@@ -387,17 +388,3 @@ def _compact(acts: list[Act]) -> list[Act]:
     if len(acts) > 1 and acts[-1].entry is None and acts[-2].entry is None and acts[-1].owner is acts[-2].owner:
         return acts[:-1]
     return acts
-
-
-def _alias_rejected(alias: str, entry: ToolEntry, held: ToolEntry) -> Decision:
-    return Decision(
-        "rejected",
-        f"tool:{alias}",
-        f"The alias {alias!r} of tool {entry.name!r} (toolset {entry.toolset!r}) is held by tool {held.name!r} "
-        f"of toolset {held.toolset!r}.",
-        plugin_id=entry.plugin_id,
-        origin=place_of(entry),
-        fix=f"Give one of the two another alias than {alias!r}.",
-        problem=True,
-        rule="registry.R8",
-    )

@@ -80,6 +80,21 @@ def _decide(
                           kind != "overridden", rule, decided_by))  # fmt: skip
 
 
+def alias_rejected(alias: str, entry: ToolEntry, held: ToolEntry) -> Decision:
+    """The record of an alias that another tool has."""
+    return Decision(
+        "rejected",
+        f"tool:{alias}",
+        f"The alias {alias!r} of tool {entry.name!r} (toolset {entry.toolset!r}) is held by tool {held.name!r} "
+        f"of toolset {held.toolset!r}.",
+        plugin_id=entry.plugin_id,
+        origin=place_of(entry),
+        fix=f"Give one of the two another alias than {alias!r}.",
+        problem=True,
+        rule="registry.R8",
+    )
+
+
 def _reject(store: RegistryStore, entry: ToolEntry, reason: str, fix: str, rule: str) -> bool:
     log.error("%s", reason)
     _decide(store, "rejected", entry, reason, fix, rule)
