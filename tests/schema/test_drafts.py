@@ -87,6 +87,10 @@ MEANINGS = {
     "nothing there": (
         {"type": "object", "properties": {"x": {"type": "array", "items": None}}, "required": None, "additionalProperties": None,
          "description": None, "anyOf": None, "enum": None, "minProperties": None, "title": None}, [{}, {"x": [1]}], [{"x": 1}, 1]),
+    "nothing there that would refuse": (
+        {"not": None, "contains": None, "if": None, "then": False, "$ref": None, "propertyNames": None, "oneOf": [INTEGER, {"minimum": 0}],
+         "allOf": None, "dependencies": None, "additionalItems": None, "unevaluatedItems": None, "nullable": None, "id": None},
+        [-1, 0.5], [1]),
     "null where it is a value": ({"const": None, "default": None}, [None], [1]),
 }  # fmt: skip
 

@@ -93,7 +93,7 @@ def modernise(schema: dict[str, Any], original: Mapping[str, Any]) -> None:
     """
     for key in [key for key, part in schema.items() if part is None and key in _ABSENT_IF_NULL]:
         del schema[key]
-    if isinstance(schema.get("id"), str):  # drafts 3 and 4: `$id`
+    if isinstance(schema.get("id", 0), str | None):  # drafts 3 and 4: `$id`
         del schema["id"]
     schema.pop("$recursiveAnchor", None)
     if is_old("type", schema.get("type")):  # draft 3: any type

@@ -43,6 +43,8 @@ def mapped(schema: dict[str, Any], change: Callable[[Any, Path], Any]) -> dict[s
     """
     copy = dict(schema)
     for key, part in schema.items():
+        if part is None:
+            continue
         if key in SCHEMA_KEYWORDS and not isinstance(part, list | tuple):
             copy[key] = change(part, (key,))
         elif key in SCHEMA_KEYWORDS or (key in LIST_KEYWORDS and isinstance(part, list | tuple)):

@@ -121,10 +121,10 @@ class _Rewriting:
     def _refer(self, schema: dict[str, Any], path: Path) -> None:
         """Let a schema refer to what goes to `$defs`, or say what it referred to, or leave it open."""
         names = self._document.names
-        for keyword in [each for each in REFERENCES if each in schema]:
+        for keyword in [each for each in REFERENCES if schema.get(each) is not None]:
             target = self._document.target(path, keyword)
             del schema[keyword]
-            if target is None or "$ref" in schema:
+            if target is None or schema.get("$ref") is not None:
                 self._words.loosened = True
             elif target in names:
                 schema["$ref"] = PREFIX + names[target]

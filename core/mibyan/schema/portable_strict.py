@@ -27,6 +27,13 @@ _FORMATS = frozenset(("date", "date-time", "duration", "email", "hostname", "ipv
 _STRUCTURES = frozenset((
     "$ref", "additionalProperties", "anyOf", "items", "oneOf", "patternProperties", "prefixItems", "properties", "required",
 ))  # fmt: skip
+_ABOUT_OBJECTS = frozenset(("additionalProperties", "properties", "required"))
+_ABOUT_LISTS = frozenset(("items", "maxItems", "minItems"))
+#: What a schema says about values that it doesn't take: by whether it takes objects and lists.
+_ABOUT_OTHERS = {
+    (False, False): _ABOUT_OBJECTS | _ABOUT_LISTS, (False, True): _ABOUT_OBJECTS, (True, False): _ABOUT_LISTS,
+    (True, True): frozenset[str](),
+}  # fmt: skip
 _WORDS = frozenset(("description", "title"))
 
 #: Of one function.
@@ -113,6 +120,8 @@ class _Walk:
         if "anyOf" in found:
             return self._union(found, where, level)
         kinds = _kinds(found, where)
+        for key in _ABOUT_OTHERS[("object" in kinds, "array" in kinds)] & found.keys():
+            del found[key]
         if "object" in kinds:
             self._object(found, schema, where, level)
         if "array" in kinds:
@@ -160,12 +169,13 @@ class _Walk:
         first, rest = schema.get("prefixItems") or [], schema.get("items")
         if not first:
             return {"items": self.schema(rest, f"an item of {where}", level)}
+        ends = rest == {"not": {}} or schema.get("maxItems", len(first) + 1) <= len(first)
         forms: list[dict[str, Any]] = []
-        for part in first if rest == {"not": {}} else [*first, rest]:
+        for part in first if ends else [*first, rest]:
             form = self.schema(part, f"an item of {where}", level)
             if form not in forms:
                 forms.append(form)
-        limit = {"maxItems": min(len(first), schema.get("maxItems", len(first)))} if rest == {"not": {}} else {}
+        limit = {"maxItems": min(len(first), schema.get("maxItems", len(first)))} if ends else {}
         return {"items": forms[0] if len(forms) == 1 else {"anyOf": forms}, **limit}
 
     def _count(self, schema: dict[str, Any], where: str) -> None:
