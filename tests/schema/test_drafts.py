@@ -287,8 +287,8 @@ ARGUMENTS = st.lists(st.dictionaries(NAMES, VALUES, max_size=3), min_size=1, max
 def judged(schema, arguments, judge):
     """Validation, and what is told, accept exactly what a judge accepts; no less in Gemini's part of the language."""
     registered = normalise_schema("x", {"parameters": schema})["parameters"]
-    validator = compile_validator(registered)
-    assert validator.problem is None
+    check = ArgumentCheck(registered)
+    assert check.problem is None
     text = json.dumps(schema)
     is_sayable = '"$ref"' not in text and '"required"' not in text
     shown = {}
@@ -299,7 +299,9 @@ def judged(schema, arguments, judge):
             continue
     for each in arguments:
         expected = judge(each)
-        assert validator.ok(each) is expected
+        assert check.validator.ok(each) is expected
+        if expected:
+            assert check.check(each)[2] == []
         for format_, found in shown.items():
             is_valid = found.is_valid(each)
             assert is_valid is expected or (is_valid and format_ == "gemini" and not is_sayable)
