@@ -36,6 +36,17 @@ class _Helpful(click.Command):
         del ctx
         return ["-h", "--help"]
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """What may come next, the options of `mibyan` itself too, which its commands' help doesn't repeat."""
+        found = super().shell_complete(ctx, incomplete)
+        known = {item.value for item in found}
+        if incomplete.startswith("-"):
+            from click.shell_completion import CompletionItem
+
+            names = {name: option.help for option in options.SHOWN for name in option.opts if name not in known}
+            found += [CompletionItem(name, help=told) for name, told in names.items() if name.startswith(incomplete)]
+        return found
+
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """`--help`."""
         option = super().get_help_option(ctx)
@@ -106,6 +117,8 @@ class Group(_Helpful, click.Group):
             meant = suggest(name, self.list_commands(ctx))
             hint = f" Did you mean {meant!r}?" if meant else f" There are: {', '.join(self.list_commands(ctx))}."
             raise click.UsageError(f"No such command {one_line(name, 60)!r}.{hint}", ctx)
+        if ctx.resilient_parsing and self.get_command(ctx, name) is None:
+            return name, click.Command(name, add_help_option=False), []  # there is nothing to complete behind it
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -7,6 +7,7 @@ Data goes to standard output, everything else to standard error. What a command 
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is not None:
         return _ended_with(list(argv))
+    if "_MIBYAN_COMPLETE" in os.environ:  # a shell asks, by way of the script that `mibyan completion` prints
+        from mibyan.cli.completing import complete
+
+        return complete(sys.argv[1:])
     code = _ended_with(sys.argv[1:])
     if "threading" in sys.modules:
         from mibyan.cli.leaving import leave

@@ -51,6 +51,22 @@ def options_of(context: click.Context) -> Options:
     return root.obj.options
 
 
+def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """What a parameter's value is completed to.
+
+    Args:
+        kind: The name of a function of `mibyan.cli.choices`, which is imported when a shell asks.
+    """
+
+    def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[Any]:
+        from mibyan.cli import choices
+
+        found: list[Any] = getattr(choices, kind)(context, parameter, typed)
+        return found
+
+    return complete
+
+
 #: Name in `Options`, the flag, its metavar (`None`: it has no value), and what it does.
 _TABLE: Final = (
     ("home", "--home", "DIR", "The profile's folder, instead of $MIBYAN_HOME or ~/.mibyan."),
@@ -67,12 +83,18 @@ _TABLE: Final = (
 _REPEATED: Final = frozenset({"plugins", "no_plugins"})
 
 
+#: What a shell completes their values to.
+_CHOICES: Final = {"home": "directories", "project": "directories", "plugins": "plugins", "no_plugins": "plugins",
+                   "trace": "files"}  # fmt: skip
+
+
 def _make(*, hidden: bool) -> tuple[click.Option, ...]:
     return tuple(
         click.Option(
             # A name that no command's own option can have.
             [flag, f"mibyan_{name}"], metavar=metavar, help=text, hidden=hidden, expose_value=False,
             is_flag=True if metavar is None else None, multiple=name in _REPEATED, callback=_keep(name),
+            shell_complete=completed(_CHOICES[name]) if name in _CHOICES else None,
         )
         for name, flag, metavar, text in _TABLE
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mibyan.config.keys import join_key
 from mibyan.config.sources import PluginEntry
@@ -12,10 +12,10 @@ from mibyan.plugins.state import DISABLED, FAILED, INCOMPATIBLE, NEEDS, SHADOWED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from mibyan.config.load import LoadedConfig
     from mibyan.plugins.candidate import Candidate
-    from mibyan.plugins.services import LoaderServices
     from mibyan.plugins.sources.trust import TrustVerdict
     from mibyan.plugins.state import State
 
@@ -32,14 +32,30 @@ class Refusal(NamedTuple):
     decided_by: str | None = None
 
 
+class Asker(Protocol):
+    """What is asked of a runtime's parts here."""
+
+    @property
+    def config(self) -> LoadedConfig:
+        """The configuration."""
+
+    @property
+    def home(self) -> Path:
+        """`$MIBYAN_HOME`."""
+
+    @property
+    def project(self) -> Path | None:
+        """The folder that has `.mibyan`, if there is a project."""
+
+
 class Gates:
     """The questions that are asked about each candidate of one discovery; nothing is imported.
 
     Args:
-        services: The runtime's parts.
+        services: The runtime's parts, or what stands for them.
     """
 
-    def __init__(self, services: LoaderServices) -> None:
+    def __init__(self, services: Asker) -> None:
         self._services = services
         self._trust: dict[tuple[str, str], TrustVerdict] = {}
 

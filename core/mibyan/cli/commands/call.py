@@ -13,6 +13,7 @@ from mibyan.cli.arguments import read_arguments
 from mibyan.cli.asking import approvals_answered
 from mibyan.cli.framework import Command
 from mibyan.cli.loaded import enforce_strictness, loaded
+from mibyan.cli.options import completed
 from mibyan.cli.output import say
 from mibyan.text import one_line
 from mibyan.tools.results import ToolCall
@@ -37,8 +38,10 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: str | No
 
 
 @click.command("call", cls=Command)
-@click.argument("name")
-@click.argument("arguments", nargs=-1, metavar="[JSON | key=text key:=JSON … | -]")
+@click.argument("name", shell_complete=completed("tools"))
+@click.argument(
+    "arguments", nargs=-1, shell_complete=completed("arguments"), metavar="[JSON | key=text key:=JSON … | -]"
+)
 @click.option("--yes", is_flag=True, help="Grant, for this call, what would otherwise be asked.")
 @click.option("--timeout", metavar="S", callback=_seconds, help="Answer after S seconds, even without the tool.")
 @click.pass_obj

@@ -9,6 +9,7 @@ import click
 
 from mibyan.cli import exits
 from mibyan.cli.framework import Command, Group
+from mibyan.cli.options import completed
 from mibyan.cli.output import say
 from mibyan.errors import ConfigError, MibyanError
 
@@ -86,7 +87,7 @@ def _lines(loaded: LoadedConfig, data: Mapping[str, Any], above: tuple[str, ...]
 
 
 @config.command("get")
-@click.argument("key")
+@click.argument("key", shell_complete=completed("keys"))
 @click.pass_obj
 def get(invocation: Invocation, key: str) -> int:
     """Print the value that counts for KEY, such as dispatch.timeout.
@@ -138,7 +139,7 @@ def _unmarked(_context: click.Context, _parameter: click.Parameter, value: str) 
 
 
 @config.command("set", cls=_SetCommand)
-@click.argument("key", callback=_unmarked)
+@click.argument("key", callback=_unmarked, shell_complete=completed("keys"))
 @click.argument("value", callback=_unmarked)
 @click.pass_obj
 def set_(invocation: Invocation, key: str, value: str) -> int:
@@ -157,7 +158,7 @@ def set_(invocation: Invocation, key: str, value: str) -> int:
 
 
 @config.command("unset")
-@click.argument("key")
+@click.argument("key", shell_complete=completed("keys"))
 @click.pass_obj
 def unset(invocation: Invocation, key: str) -> int:
     """Remove KEY, so that its default counts again."""

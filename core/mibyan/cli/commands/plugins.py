@@ -11,6 +11,7 @@ from mibyan.cli import exits
 from mibyan.cli.asking import ask_yes_no, can_ask
 from mibyan.cli.framework import Group
 from mibyan.cli.loaded import check_named_plugins, loaded
+from mibyan.cli.options import completed
 from mibyan.cli.output import say
 from mibyan.cli.pluginview import Found, details, off, print_details, print_list
 from mibyan.cli.strictness import unready
@@ -67,7 +68,7 @@ def list_plugins(invocation: Invocation, load: bool) -> int:  # noqa: FBT001 - c
 
 
 @plugins.command("show")
-@click.argument("plugin_id", metavar="ID")
+@click.argument("plugin_id", metavar="ID", shell_complete=completed("plugins"))
 @click.pass_obj
 def show(invocation: Invocation, plugin_id: str) -> int:
     """Show one plugin: its state and why, origin, manifest.
@@ -86,7 +87,7 @@ def show(invocation: Invocation, plugin_id: str) -> int:
 
 
 @plugins.command("enable")
-@click.argument("plugin_id", metavar="ID")
+@click.argument("plugin_id", metavar="ID", shell_complete=completed("disabled_plugins"))
 @click.pass_obj
 def enable(invocation: Invocation, plugin_id: str) -> int:
     """Turn a plugin on.
@@ -100,7 +101,7 @@ def enable(invocation: Invocation, plugin_id: str) -> int:
 
 
 @plugins.command("disable")
-@click.argument("plugin_id", metavar="ID")
+@click.argument("plugin_id", metavar="ID", shell_complete=completed("enabled_plugins"))
 @click.pass_obj
 def disable(invocation: Invocation, plugin_id: str) -> int:
     """Turn a plugin off.
@@ -114,7 +115,7 @@ def disable(invocation: Invocation, plugin_id: str) -> int:
 
 
 @plugins.command("trust")
-@click.argument("plugin_id", metavar="ID")
+@click.argument("plugin_id", metavar="ID", shell_complete=completed("trusted_words"))
 @click.option("--yes", is_flag=True, help="Don't ask; what is trusted is shown all the same.")
 @click.pass_obj
 def trust(invocation: Invocation, plugin_id: str, yes: bool) -> int:  # noqa: FBT001 - click's way
@@ -137,7 +138,7 @@ def trust(invocation: Invocation, plugin_id: str, yes: bool) -> int:  # noqa: FB
 
 
 @plugins.command("untrust")
-@click.argument("plugin_id", metavar="ID")
+@click.argument("plugin_id", metavar="ID", shell_complete=completed("trusted_words"))
 @click.pass_obj
 def untrust(invocation: Invocation, plugin_id: str) -> int:
     """Take the trust in a plugin of the project back."""

@@ -9,6 +9,7 @@ import click
 from mibyan.cli import exits
 from mibyan.cli.framework import Group
 from mibyan.cli.loaded import is_strictly_fine, loaded
+from mibyan.cli.options import completed
 from mibyan.cli.output import say
 from mibyan.cli.tables import Column, show_fields, show_table
 from mibyan.cli.toolview import describe, parameters, summary
@@ -54,8 +55,10 @@ def _names(_context: click.Context, _parameter: click.Parameter, value: tuple[st
 def _toolset_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--enable A,B` and `--disable C`."""
     enable = click.option("--enable", "enabled", multiple=True, metavar="A,B", callback=_names,
+                          shell_complete=completed("toolset_list"),
                           help="These toolsets instead of everything that is available.")  # fmt: skip
     disable = click.option("--disable", "disabled", multiple=True, metavar="C", callback=_names,
+                           shell_complete=completed("toolset_list"),
                            help="Take these toolsets away; that always wins.")  # fmt: skip
     return enable(disable(function))
 
@@ -114,7 +117,7 @@ def _row(entry: ToolEntry, last: str) -> list[str]:
 
 
 @tools.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=completed("any_tools"))
 @click.pass_obj
 def show_tool(invocation: Invocation, name: str) -> int:
     """Show one tool: its origin, availability, parameters, and who else wants its name.
@@ -163,11 +166,21 @@ def _found(runtime: Runtime, name: str, answer: Answer) -> ToolEntry:
 
 
 @tools.command("why")
-@click.argument("name")
+@click.argument("name", shell_complete=completed("any_tools"))
 @_toolset_options
-@click.option("--platform", metavar="P", help="As for a session on this platform: cli, telegram, …")
 @click.option(
-    "--format", "form", metavar="F", callback=_optional_format, help="Whether this provider's format has it too."
+    "--platform",
+    metavar="P",
+    shell_complete=completed("platforms"),
+    help="As for a session on this platform: cli, telegram, …",
+)
+@click.option(
+    "--format",
+    "form",
+    metavar="F",
+    shell_complete=completed("formats"),
+    callback=_optional_format,
+    help="Whether this provider's format has it too.",
 )
 @click.option("--load", is_flag=True, help="Import the plugin that has the name, to ask its check too.")
 @click.pass_obj
@@ -226,7 +239,7 @@ def _print_tool(invocation: Invocation, entry: ToolEntry, told: dict[str, Any], 
 
 @tools.command("schema")
 @_toolset_options
-@click.option("--format", "form", metavar="F", callback=_format, default="openai", show_default=True,
+@click.option("--format", "form", metavar="F", shell_complete=completed("formats"), callback=_format, default="openai", show_default=True,
               help="openai, openai-responses, anthropic, gemini or mcp.")  # fmt: skip
 @click.pass_obj
 def schema(invocation: Invocation, enabled: list[str] | None, disabled: list[str] | None, form: str) -> int:

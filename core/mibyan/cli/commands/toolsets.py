@@ -9,6 +9,7 @@ import click
 from mibyan.cli import exits
 from mibyan.cli.framework import Group
 from mibyan.cli.loaded import is_strictly_fine, loaded
+from mibyan.cli.options import completed
 from mibyan.cli.tables import Column, show_fields, show_table
 from mibyan.errors import MibyanError
 from mibyan.text import one_line
@@ -48,7 +49,7 @@ def list_toolsets(invocation: Invocation) -> int:
 
 
 @toolsets.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=completed("toolsets"))
 @click.pass_obj
 def show_toolset(invocation: Invocation, name: str) -> int:
     """Show the tools that a toolset stands for, and why.

@@ -1,0 +1,209 @@
+"""What a shell may complete a word of a command to: names of tools, toolsets and plugins, keys, formats.
+
+Nothing of a plugin is run: names come from manifests and from what was kept of earlier loads (plugins.L8, L9).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import click
+
+    from mibyan.cli.invocation import Invocation
+    from mibyan.config.load import LoadedConfig
+    from mibyan.plugins.manifest import FrozenTool
+    from mibyan.plugins.state import PluginRecord
+
+#: The states of a plugin whose tools may be called.
+_OPEN = frozenset({"found", "ready", "active"})
+
+
+def tools(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """Names of tools that can be there."""
+    return _items(_tool_names(_records(context), only_open=True), typed)
+
+
+def any_tools(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """Names of tools, those of plugins that aren't loaded too: somebody wants to know why."""
+    return _items(_tool_names(_records(context), only_open=False), typed)
+
+
+def toolsets(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """Names of toolsets."""
+    return _items(_toolset_names(context), typed)
+
+
+def toolset_list(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """Names of toolsets with commas between them: the last one is completed."""
+    before, comma, last = typed.rpartition(",")
+    taken = set(before.split(","))
+    names = {name: told for name, told in _toolset_names(context).items() if name not in taken}
+    return [_item(f"{before}{comma}{name}", told) for name, told in sorted(names.items()) if name.startswith(last)]
+
+
+def plugins(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """Ids of plugins."""
+    return _items({one.id: f"{one.state}, {one.source}" for one in _records(context)}, typed)
+
+
+def disabled_plugins(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """Ids of plugins that are off."""
+    return _items({one.id: one.source for one in _records(context) if one.state == "disabled"}, typed)
+
+
+def enabled_plugins(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """Ids of plugins that aren't off."""
+    return _items({one.id: one.source for one in _records(context) if one.state != "disabled"}, typed)
+
+
+def trusted_words(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """What of a project may be trusted: its plugins, and the whole of its tools directory."""
+    from mibyan.plugins.sources.ids import PROJECT_TOOLS, trust_word
+
+    own = [one for one in _records(context) if one.source == "project" or one.id.startswith(PROJECT_TOOLS)]
+    return _items({trust_word(one.id): one.state for one in own}, typed)
+
+
+def formats(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """The providers' formats."""
+    from mibyan.schema.formats import FORMATS
+
+    return _items(dict.fromkeys(FORMATS, ""), typed)
+
+
+def platforms(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """The platforms that have a preset, and those that the configuration names."""
+    from mibyan.toolsets.bundles import BUNDLES, PRESET_PREFIX
+
+    names = [name.removeprefix(PRESET_PREFIX) for name in BUNDLES if name.startswith(PRESET_PREFIX)]
+    return _items(dict.fromkeys([*names, *_config(context).settings.platform_toolsets], ""), typed)
+
+
+def keys(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """Keys of the configuration: those that have a fixed place, those of plugins, and those that are written."""
+    from mibyan.config.keys import join_key
+    from mibyan.config.section import all_keys
+    from mibyan.config.settings import Settings
+
+    found = dict.fromkeys(map(join_key, all_keys(Settings)), "")
+    found |= dict.fromkeys((key for key in _config(context).written if "[" not in key), "written")
+    if typed.startswith("plugins.e"):
+        parts = ("allow_tool_override", "config", "isolation")
+        found |= {join_key(("plugins", "entries", one.id, part)): "" for one in _records(context) for part in parts}
+    return _items(found, typed)
+
+
+def arguments(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """`key=` or `key:=` for each parameter of the tool that is called, as far as its manifest tells them."""
+    name = context.params.get("name")
+    given = {word.partition("=")[0].rstrip(":") for word in context.params.get("arguments") or ()}
+    for tool in _frozen_tools(_records(context)):
+        if name == tool.name or name in tool.flags.get("aliases", ()):
+            properties = tool.schema.get("parameters", {}).get("properties", {})
+            found = {
+                f"{key}{_sign(spec)}": _text(spec.get("description"))
+                for key, spec in properties.items()
+                if key not in given
+            }
+            return _items(found, typed)
+    return []
+
+
+def directories(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """A folder: the shell's own completion."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(typed, type="dir")]
+
+
+def files(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """A file: the shell's own completion."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(typed, type="file")]
+
+
+# What there is -------------------------------------------------------------------------------------------------------
+
+
+def _invocation(context: click.Context) -> Invocation:
+    from mibyan.cli.invocation import Invocation
+
+    return context.find_root().ensure_object(Invocation)
+
+
+def _config(context: click.Context) -> LoadedConfig:
+    """The configuration; the defaults where it can't be used: completing is no place to complain."""
+    from mibyan.config.load import default_config
+    from mibyan.errors import MibyanError
+
+    invocation = _invocation(context)
+    try:
+        return invocation.config
+    except MibyanError:
+        return default_config(invocation.home)
+
+
+def _records(context: click.Context) -> tuple[PluginRecord, ...]:
+    from mibyan.plugins.glance import glance
+
+    invocation = _invocation(context)
+    options = invocation.options
+    also = (*options.plugins, *os.environ.get("MIBYAN_PLUGINS", "").replace(",", " ").split())
+    records, _ = glance(_config(context), invocation.home, invocation.project, safe_mode=options.safe_mode, also=also,
+                        no=options.no_plugins)  # fmt: skip
+    return records
+
+
+def _tool_names(records: Iterable[PluginRecord], *, only_open: bool) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in records:
+        if only_open and one.state not in _OPEN:
+            continue
+        told = {tool.name: _text(tool.schema.get("description")) for tool in _frozen_tools([one])}
+        for name in (*one.tools, *told):
+            found.setdefault(name, told.get(name) or one.id)
+    return found
+
+
+def _toolset_names(context: click.Context) -> dict[str, str]:
+    from mibyan.toolsets.bundles import ALIASES, BUNDLES, EVERYTHING, MCP_PREFIX, home_of
+
+    settings, records = _config(context).settings, _records(context)
+    found = {EVERYTHING: "every tool", **{name: bundle.description for name, bundle in BUNDLES.items()}}
+    found |= {name: spec.description for name, spec in settings.toolsets.custom.items()}
+    found |= {f"{MCP_PREFIX}{server}": "an MCP server" for server in settings.mcp_servers}
+    for one in records:
+        manifest = one.candidate.manifest
+        if one.state in _OPEN and manifest is not None:
+            found |= {name: spec.description for name, spec in manifest.toolsets.items() if name not in found}
+            found |= {home_of(tool.toolset): one.id for tool in manifest.tools if home_of(tool.toolset) not in found}
+    return {**{name: f"another name of {target}" for name, target in ALIASES.items() if name != "*"}, **found}
+
+
+def _frozen_tools(records: Iterable[PluginRecord]) -> Iterator[FrozenTool]:
+    for one in records:
+        yield from one.candidate.manifest.tools if one.candidate.manifest is not None else ()
+
+
+def _sign(spec: Any) -> str:
+    """`=` gives text, `:=` a JSON value."""
+    return "=" if isinstance(spec, dict) and spec.get("type") == "string" else ":="
+
+
+def _text(value: Any) -> str:
+    return value.strip().partition("\n")[0] if isinstance(value, str) else ""
+
+
+def _items(names: Mapping[str, str], typed: str) -> list[Any]:
+    return [_item(name, names[name]) for name in sorted(names) if name.startswith(typed)]
+
+
+def _item(name: str, told: str) -> Any:
+    from click.shell_completion import CompletionItem
+
+    return CompletionItem(name, help=told or None)
