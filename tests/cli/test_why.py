@@ -50,7 +50,7 @@ def test_why_in_a_session(run: Callable, bench: Path) -> None:
     assert run("tools", "why", "echo", "--enable", "files", "--json").data["state"] == "hidden"
     assert run("tools", "why", "echo", "--platform", "webhook", "--json").data["state"] == "hidden"
     assert run("tools", "why", "echo", "--format", "gemini", "--json").data["state"] == "ready"
-    assert run("tools", "why", "tides", "--json").data["state"] == "unavailable"
+    assert run("tools", "why", "tides", "--load", "--json").data["state"] == "unavailable"
     assert run("tools", "why", "echo", "--format", "gemni").code == 2
     assert run("tools", "why", "echo", "--enable", "bensh", "--strict").code == 3
 

@@ -160,7 +160,8 @@ def test_plugins_W5_what_only_code_can_tell(home: Home) -> None:
     source = "def word(args):\n    return 'x'\n\ndef check():\n    return 'the moon is wrong'\n"
     home.plugin("p", source, frozen("word", "p:word", check="p:check"))
     answer = home.why("word")
-    assert (answer.state, answer.claims[0].origin.rpartition("/")[2]) == ("ready", "__init__.py:1")
+    assert (answer.state, answer.claims[0].origin.rpartition("/")[2]) == ("unchecked", "__init__.py:1")
+    assert "if its check passes" in answer.sentence
     assert ["tools why word --load" in question for question in answer.open_questions] == [True]
     loaded = home.why("word", Asked(load=True))
     assert (loaded.state, loaded.claims[0].reason, loaded.open_questions) == ("unavailable", "the moon is wrong", ())
@@ -328,3 +329,13 @@ def test_plugins_W5_a_cloned_distribution(home: Home, site: Callable, monkeypatc
     assert (claim.state, claim.rule) == ("near_miss", "plugins.F3")
     assert claim.origin == f"{home.project}/wheel/__init__.py:2"
     assert f"pip install -e {home.project}" in claim.fix
+
+
+def test_plugins_W5_a_learned_plugin_is_not_run_either(home: Home) -> None:
+    """plugins.M4: once a plugin is learned its tools are told as before, with file and line, without importing it."""
+    home.plugin("p", registering("word", more=", check_fn=lambda: 'no moon'") + "    print('somebody ran me')\n")
+    first = home.why("word")
+    assert first.state == "unavailable"
+    again = home.why("word")
+    assert (again.state, again.claims[0].origin) == ("unchecked", first.claims[0].origin)
+    assert home.why("word", Asked(load=True)).claims[0].reason == "no moon"

@@ -11,17 +11,18 @@ if TYPE_CHECKING:
 
     from mibyan.report import Decision
 
-#: What became of a claim. `ready`: it answers, and the session sees it; `hidden`: by the toolsets; `left_out`: of the
+#: What became of a claim. `ready`: it answers, and the session sees it; `unchecked`: likewise, if its check passes, which
+#: only its plugin's code can tell; `hidden`: by the toolsets; `left_out`: of the
 #: format; `displaced`: by an override; `rejected`: the name is another's; `rolled_back`: its plugin failed while loading;
 #: `unregistered`: its plugin is loaded without having registered it; `near_miss`: a file that looks like a tool and isn't one; the others are the
 #: states of its plugin.
 ClaimState: TypeAlias = Literal[
-    "ready", "hidden", "unavailable", "left_out", "displaced", "rejected", "rolled_back", "unregistered", "near_miss",
+    "ready", "unchecked", "hidden", "unavailable", "left_out", "displaced", "rejected", "rolled_back", "unregistered", "near_miss",
     "found", "disabled", "untrusted", "incompatible", "needs", "failed", "shadowed",
 ]  # fmt: skip
 
 #: The states in which the claim has the name.
-HOLDING: Final = frozenset({"ready", "hidden", "unavailable", "left_out"})
+HOLDING: Final = frozenset({"ready", "unchecked", "hidden", "unavailable", "left_out"})
 
 
 @record

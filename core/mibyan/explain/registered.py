@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mibyan.explain.answer import Claim
-from mibyan.explain.places import place_of_tool
+from mibyan.explain.places import code_of, place_of_tool
+from mibyan.explain.sources import places_of
 from mibyan.tools.namespace import Verdict
 from mibyan.tools.origin import place_of
 from mibyan.tools.verdicts import let_in, opt_in, opt_in_line, undo_override, whose
@@ -68,10 +69,15 @@ class Registered:
     def place(self, entry: ToolEntry) -> str | None:
         """`file:line` of a tool; of one whose code isn't imported by reading its source."""
         record = self._by_owner.get(entry.owner)
-        if entry.activate is None or record is None or record.candidate.manifest is None:
+        if entry.activate is None or record is None:
             return place_of(entry)
-        frozen = next((tool for tool in record.candidate.manifest.tools if tool.name == entry.name), None)
-        return place_of(entry) if frozen is None else place_of_tool(record.candidate, frozen)
+        manifest = record.candidate.manifest
+        for tool in manifest.tools if manifest is not None else ():
+            if tool.name == entry.name:
+                return place_of_tool(record.candidate, tool)
+        # A plugin that was learned: where its text registers the tool, unless that was kept.
+        found = [] if entry.origin else places_of(entry.name, code_of(record.candidate))
+        return found[0].place if found else place_of(entry) or record.origin
 
     def _displaced(self, entry: ToolEntry, winner: ToolEntry) -> Claim:
         fix = undo_override(winner) or "It is the host's doing."

@@ -99,23 +99,14 @@ def _unavailable(entry: ToolEntry, parts: Parts, asked: Asked) -> Finding | None
 
     missing = missing_requirements(entry.requires)
     if missing is None and entry.activate is not None and entry.check_fn is not None and not asked.load:
-        return None  # an open question
+        reason = f"whether its check passes is known once plugin {entry.owner.id!r} is imported"
+        return Finding("unchecked", reason, "registry.V1", f"mibyan tools why {entry.name} --load")
     verdict = parts.availability.verdicts([entry])[entry.name]
     if verdict.available:
         return None
     reason = verdict.reason or "its check says no"
     rule = "registry.V1" if missing is not None else "registry.V2"
     return Finding("unavailable", reason, rule, mending_of(entry, reason))
-
-
-def open_check(entry: ToolEntry, asked: Asked) -> str | None:
-    """What isn't known as long as no code of the plugin has run."""
-    if entry.activate is None or entry.check_fn is None or asked.load:
-        return None
-    return (
-        f"whether the check of {entry.name!r} passes is known once plugin {entry.owner.id!r} is imported: "
-        f"`mibyan tools why {entry.name} --load` does that"
-    )
 
 
 def _left_out(asked: Asked, left_out: dict[str, str]) -> Finding | None:

@@ -54,7 +54,7 @@ class _Question:
         left_out = {} if entry is None else session.formats_without(entry)
         claims = [*([self._held(entry, left_out)] if entry is not None else []), *self._others(entry)]
         suggestions = [] if claims else suggested(self.name, self._parts, self._records)
-        self._ask_further(entry)
+        self._ask_further(entry, claims)
         return Answer(
             self.name, _state(claims), self._sentence(claims, suggestions), tuple(claims), left_out, tuple(self._open),
             tuple(suggestions), () if claims else tuple(ways(self.name, self._parts)), self._decisions(),
@@ -88,10 +88,9 @@ class _Question:
         claims += unloaded.cloned(self.name, notes)
         return claims
 
-    def _ask_further(self, entry: ToolEntry | None) -> None:
-        question = None if entry is None else session.open_check(entry, self._asked)
-        if question is not None:
-            self._open.append(question)
+    def _ask_further(self, entry: ToolEntry | None, claims: list[Claim]) -> None:
+        if entry is not None and claims[0].state == "unchecked":
+            self._open.append(f"{claims[0].reason}: `{claims[0].fix}` does that")
         if entry is None:
             self._open += unloaded.open_questions(self._records)
         if entry is None and self._parts.safe_mode:
@@ -113,6 +112,8 @@ class _Question:
         entry = self._registered.holder(self.name)
         if entry is not None and first.state == "ready":
             return f"{shown!r} is there: {whose(entry.owner)} has it{alias}."
+        if entry is not None and first.state == "unchecked":
+            return f"{shown!r} is there if its check passes: {whose(entry.owner)} has it{alias}."
         if entry is not None:
             return f"{shown!r} is {first.state.replace('_', ' ')}{alias}: {one_line(first.reason, 500)}."
         return f"{shown!r} isn't there: {one_line(first.reason, 500)}."

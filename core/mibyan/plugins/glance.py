@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mibyan.plugins.contents import Contents
 from mibyan.plugins.gates import Gates
 from mibyan.plugins.outcomes import Outcomes
 from mibyan.plugins.sources.scan import discover
@@ -46,4 +47,4 @@ def glance(
     found = discover(
         config.settings.plugins, home, project, safe_mode=safe_mode, also=also, no=no, unable=doors.is_unable
     )
-    return survey(found.candidates, doors, Outcomes(home)), found.notes
+    return survey(found.candidates, doors, Outcomes(home), Contents()), found.notes
