@@ -73,7 +73,8 @@ class Parts:
         self._secrets_kept: tuple[RegistrySnapshot, frozenset[str]] | None = None
         self.store = RegistryStore(last_wins=settings.namespace.collisions == "last_wins", log=self.log)
         self.hooks = HookTable(self.log)
-        self.approvals = Approvals(settings.approvals.timeout, log=self.log, run_async=self._start_async)
+        self.approvals = Approvals(settings.approvals.timeout, log=self.log, run_async=self._start_async,
+                                   clean=self._redactor.redact)  # fmt: skip
         self.availability = Availability(
             settings.availability.ttl, settings.availability.grace, log=self.log,
             run_async=self._run_async, acting_as=lambda owner: acting_as(self.store, owner), clean=self._redactor.redact,
@@ -163,7 +164,7 @@ class Parts:
             store=self.store, hooks=self.hooks, config=self.config, home=self.home, project=self.project, log=self.log,
             run_async=self._run_async, dispatch_tool=self.calls.of_plugin,
             approvals=ApprovalsView(self.approvals, "a plugin"),
-            safe_mode=self.safe_mode, also=tuple(also), no=self._named[1],
+            safe_mode=self.safe_mode, clean=self._redactor.redact, also=tuple(also), no=self._named[1],
         ))  # fmt: skip
 
     @property
@@ -191,7 +192,7 @@ class Parts:
                 self.toolsets, lambda: self.store.snapshot, self.availability, self.log,
                 patch=self._patch, is_patched=lambda: bool(self.hooks.chain("mibyan_patch_definitions")),
                 patch_token=lambda: self.hooks.generation,
-                acting_as=lambda owner: acting_as(self.store, owner),
+                acting_as=lambda owner: acting_as(self.store, owner), clean=self._redactor.redact,
             )  # fmt: skip
         return self._definitions
 

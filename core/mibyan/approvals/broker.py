@@ -83,6 +83,7 @@ class Approvals:
         timeout: Seconds after which silence is a denial.
         log: Where denials are recorded.
         run_async: Starts the awaitable that an async channel gives, without waiting for it.
+        clean: Takes secrets out of a text.
     """
 
     def __init__(
@@ -91,10 +92,12 @@ class Approvals:
         *,
         log: DecisionLog | None = None,
         run_async: Callable[[Awaitable[Any]], None] | None = None,
+        clean: Callable[[str], str] = str,
     ) -> None:
         self._timeout = timeout
         self._decisions = DecisionLog() if log is None else log
         self._run_async = run_async
+        self._clean = clean
         self._lock = threading.Lock()
         self._channel: Channel | None = None
         self._waiting: dict[str, _Waiting] = {}
@@ -199,9 +202,8 @@ class Approvals:
             self._settle(held, "deny")
             raise
         except BaseException as error:
-            log.warning(
-                "The approval channel failed: %s. The request is denied.", bounded(describe_exception(error), 500)
-            )
+            why = bounded(self._clean(describe_exception(error)), 500)
+            log.warning("The approval channel failed: %s. The request is denied.", why)
             self._settle(held, "deny")
 
     def _settle(self, held: _Waiting, answer: str) -> bool:

@@ -112,7 +112,7 @@ class Admission:
             from mibyan.plugins.failures import describe_failure
 
             self._loading.forget_learned(slot)
-            reason, hint = describe_failure(error, slot.code)
+            reason, hint = describe_failure(error, slot.code, self._services.clean)
             slot.become(FAILED, reason, hint or f"mibyan plugins disable {slot.id}")
             self._services.log.retract(slot.id, _UNDONE)
             self._settle(slot, error)
@@ -123,7 +123,7 @@ class Admission:
 
     def _settle(self, slot: PluginSlot, error: BaseException | None = None) -> None:
         """Tell what has become of a plugin; a policy that can't be used blocks calls from now on."""
-        tell_state(slot, self._services.log, error)
+        tell_state(slot, self._services.log, error, self._services.clean)
         self._policies.settle(slot)
 
     def _refuse(self, slot: PluginSlot, refusal: Refusal) -> None:

@@ -267,7 +267,8 @@ class Loading:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            self._warn(slot, f"its unload callback raised {one_line(describe_exception(error), 300)}")
+            raised = one_line(self._services.clean(describe_exception(error)), 300)
+            self._warn(slot, f"its unload callback raised {raised}")
 
     def _settle(self, slot: PluginSlot, ledger: Ledger, running: Transaction) -> None:
         ledger.additions = running.additions

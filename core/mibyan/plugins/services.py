@@ -37,6 +37,8 @@ class LoaderServices:
     dispatch_tool: Callable[[str, Any, Owner], str] | None = None
     #: What plugins get as `ctx.approvals`.
     approvals: Any = None
+    #: Takes secrets out of a text that a plugin's exception says.
+    clean: Callable[[str], str] = str
     #: Built-in plugins only.
     safe_mode: bool = False
     #: `--plugin` and `MIBYAN_PLUGINS`: ids or modules that are on too, or `no:ID`.

@@ -8,7 +8,7 @@ from mibyan.plugins.state import ACTIVE, FAILED, FOUND, PROBLEMS, READY, RULES
 from mibyan.report import Decision, turn_off
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from mibyan.plugins.candidate import Note
     from mibyan.plugins.slots import PluginSlot
@@ -23,8 +23,10 @@ _RULES = {"near_miss": "plugins.F6", "unknown": "plugins.F2", "leftover": "plugi
 _PROBLEMS = frozenset({"near_miss", "unknown", "warning", "unreadable"})
 
 
-def tell_state(slot: PluginSlot, log: DecisionLog, error: BaseException | None = None) -> None:
-    """Put a plugin's state into the report, and say a failure in the log."""
+def tell_state(
+    slot: PluginSlot, log: DecisionLog, error: BaseException | None = None, clean: Callable[[str], str] = str
+) -> None:
+    """Put a plugin's state into the report, and say a failure in the log; where it failed only for who wants details."""
     kind = "loaded" if slot.state in {READY, ACTIVE} else slot.state
     if kind != FOUND:
         fix = slot.hint or (turn_off(slot.id) if kind == "loaded" else None)
@@ -35,7 +37,10 @@ def tell_state(slot: PluginSlot, log: DecisionLog, error: BaseException | None =
 
         logger = logging.getLogger("mibyan.plugins")
         logger.error("Plugin %r (%s) isn't loaded: %s", slot.id, slot.candidate.origin, slot.reason)
-        logger.debug("Plugin %r failed here:", slot.id, exc_info=error)
+        if error is not None and logger.isEnabledFor(logging.DEBUG):
+            import traceback
+
+            logger.debug("Plugin %r failed here:\n%s", slot.id, clean("".join(traceback.format_exception(error))))
 
 
 def tell_lost(slot: PluginSlot, log: DecisionLog) -> None:

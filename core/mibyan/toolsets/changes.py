@@ -36,10 +36,14 @@ class SchemaChanges:
     Args:
         log: Where decisions go.
         acting_as: Lets code of a tool's owner run in its name.
+        clean: Takes secrets out of a text.
     """
 
-    def __init__(self, log: DecisionLog, acting_as: Callable[[Owner], acting]) -> None:
+    def __init__(
+        self, log: DecisionLog, acting_as: Callable[[Owner], acting], clean: Callable[[str], str] = str
+    ) -> None:
         self._log = log
+        self._clean = clean
         self._acting_as = acting_as
         #: What was warned about, and which registration it concerned: a new one is warned about anew.
         self._warned: dict[tuple[str, str], ToolEntry | None] = {}
@@ -57,7 +61,7 @@ class SchemaChanges:
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
-                reason = _because(error)
+                reason = self._because(error)
         self._warn(entry, "dynamic_schema_overrides", reason)
         return None
 
@@ -81,7 +85,7 @@ class SchemaChanges:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            self._warn(None, "mibyan_patch_definitions", _because(error))
+            self._warn(None, "mibyan_patch_definitions", self._because(error))
             return
         for name, change in changes:
             entry = entries.get(name) if isinstance(name, str) else None
@@ -103,8 +107,14 @@ class SchemaChanges:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            self._warn(entry, source, _because(error))
+            self._warn(entry, source, self._because(error))
             return schema
+
+    def _because(self, error: BaseException) -> str:
+        from mibyan.text import describe_exception, one_line, without_addresses
+
+        text = error.message if isinstance(error, ToolSchemaError) else describe_exception(error)
+        return one_line(without_addresses(self._clean(text)), 500)
 
     def _warn(self, entry: ToolEntry | None, source: str, reason: str) -> None:
         """Say once what was wrong with the changes of `source`, in the log and in the report."""
@@ -138,10 +148,3 @@ def _mapping(value: object) -> Mapping[Any, Any]:
     if hasattr(value, "__await__") and callable(close):
         close()  # nobody will await it, and it would complain at some later moment
     raise TypeError(f"it gave {type(value).__name__}, expected a dict")
-
-
-def _because(error: BaseException) -> str:
-    from mibyan.text import describe_exception, one_line, without_addresses
-
-    text = error.message if isinstance(error, ToolSchemaError) else describe_exception(error)
-    return one_line(without_addresses(text), 500)

@@ -43,6 +43,7 @@ class DefinitionBuilder:
         is_patched: Whether anybody implements it now.
         patch_token: Gives something that differs, by equality, when the patches would: the hooks' version.
         acting_as: Lets code of a tool's owner run in its name; without one it runs in nobody's.
+        clean: Takes secrets out of a text.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class DefinitionBuilder:
         is_patched: Callable[[], bool] = lambda: True,
         patch_token: Callable[[], object] | None = None,
         acting_as: Callable[[Owner], acting] = lambda _: acting(None),
+        clean: Callable[[str], str] = str,
     ) -> None:
         self._resolver = resolver
         self._snapshot = snapshot
@@ -64,7 +66,7 @@ class DefinitionBuilder:
         self._patch = patch
         self._is_patched = is_patched
         self._patch_token = patch_token
-        self._changes = SchemaChanges(log, acting_as)
+        self._changes = SchemaChanges(log, acting_as, clean)
         self._state: State | None = None
 
     def build(
