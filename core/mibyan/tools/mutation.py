@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from mibyan.tools.entry import ToolEntry
     from mibyan.tools.store import RegistryStore
 
 
@@ -39,3 +40,17 @@ class Mutation:
             self._store._version += 1 if self.changed or self.grows else -1
             self.changed = self.grows = False
         self._store._lock.release()
+
+    def take(self, name: str, entry: ToolEntry) -> None:
+        """Within the registry's lock, the change that most are: `name`, which was free, is `entry`'s."""
+        store, version = self._store, self._store._version
+        if version % 2:  # part of a larger change
+            self.changed = self.grows = True
+            store._held[name] = entry
+            return
+        try:
+            store._version = version + 1
+            store._held[name] = entry
+            store.generation += 1
+        finally:
+            store._version = version + 2

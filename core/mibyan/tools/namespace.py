@@ -23,6 +23,10 @@ RESERVED: frozenset[str] = frozenset({
     "todo_list", "todo", "memory", "session_search", "delegate_task",
 })  # fmt: skip
 
+#: Acts of one contested name, after which those that don't matter any more are dropped: a plugin that registers and
+#: removes it for ever must not fill the memory.
+_HISTORY = 256
+
 
 class Verdict(Enum):
     """What the policy says of one registration."""
@@ -152,6 +156,13 @@ def _renew(holding: Holding, act: Act) -> None:
         if act.entry is not None and entry.owner is act.owner and entry.toolset == act.entry.toolset:
             holding.stack[index] = act.entry
             return
+
+
+def noted(name: str, acts: list[Act], policy: Policy) -> list[Act]:
+    """`acts` without what doesn't matter any more: a removal right after a removal; where there are many, much more."""
+    if len(acts) > 1 and acts[-1].entry is None and acts[-2].entry is None and acts[-1].owner is acts[-2].owner:
+        acts = acts[:-1]
+    return acts if len(acts) < _HISTORY else trimmed(name, acts, policy)
 
 
 def trimmed(name: str, acts: Iterable[Act], policy: Policy) -> list[Act]:

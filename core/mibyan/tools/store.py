@@ -15,7 +15,7 @@ from mibyan.forks import renewed
 from mibyan.report import Decision, DecisionLog
 from mibyan.tools.claims import Claims
 from mibyan.tools.mutation import Mutation
-from mibyan.tools.namespace import Act, Holding, Policy, Verdict, perform, replay, trimmed
+from mibyan.tools.namespace import RESERVED, Act, Holding, Policy, Verdict, noted, perform, replay
 from mibyan.tools.snapshot import RegistrySnapshot, Toolset
 
 if TYPE_CHECKING:
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from mibyan.tools.owner import Owner
 
 __all__ = ["RegistrySnapshot", "RegistryStore", "Toolset"]
-
-#: Acts of one contested name, after which those that don't matter any more are dropped: a plugin that registers and
-#: removes it for ever must not fill the memory.
-_HISTORY = 256
 
 
 class RegistryStore:
@@ -137,6 +133,8 @@ class RegistryStore:
         Raises:
             ToolOwnershipError: The owner was removed.
         """
+        if self._takes_free(entry):
+            return Verdict.TAKEN, None
         act = Act(entry.owner, entry, override)
         with self._mutation:
             self._require_present(entry.owner, "register the tool", entry.name)
@@ -280,6 +278,18 @@ class RegistryStore:
 
             raise retired(owner, f"{what} {name!r}")
 
+    def _takes_free(self, entry: ToolEntry) -> bool:
+        """The usual registration, in one step: a name that nobody wanted before, and no alias. Whether it was one."""
+        name = entry.name
+        if name in RESERVED or entry.aliases:
+            return False
+        with self._lock:
+            if name in self._held or name in self._acts or self._has_retired:
+                return False
+            self._mutation.take(name, entry)
+        self._tell(name)
+        return True
+
     def _history(self, name: str) -> list[Act]:
         """What was done about `name`: written down only once a second owner, or an override, is concerned."""
         acts = self._acts.get(name)
@@ -299,8 +309,7 @@ class RegistryStore:
         verdict = perform(name, replay(name, before, self.policy), act, self.policy)
         if verdict is not Verdict.RESERVED:
             # A refused override is kept too: once the holder is gone it is a registration of a free name.
-            acts = _compact([*before, act, *after])
-            self._acts[name] = acts if len(acts) < _HISTORY else trimmed(name, acts, self.policy)
+            self._acts[name] = noted(name, [*before, act, *after], self.policy)
             self._settle(name, grow=grow and verdict.accepted)
         return verdict
 
@@ -381,10 +390,3 @@ def _nowhere(key: tuple[str | int, ...]) -> str | None:
     """Where a key is written, in a registry that was made by hand."""
     del key
     return None
-
-
-def _compact(acts: list[Act]) -> list[Act]:
-    """`acts` without removals that follow one another: the second removes nothing."""
-    if len(acts) > 1 and acts[-1].entry is None and acts[-2].entry is None and acts[-1].owner is acts[-2].owner:
-        return acts[:-1]
-    return acts
