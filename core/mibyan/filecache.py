@@ -109,6 +109,12 @@ class CacheFile:
         return True
 
 
+def is_sound(content: bytes) -> bool:
+    """Whether the content of a file is that of a `CacheFile`, of whatever version, undamaged."""
+    head, _, rest = content.partition(b"\n")
+    return head.startswith(b"mibyan ") and int.from_bytes(rest[:4], "little") == crc32(rest[4:])
+
+
 class StampedCache:
     """Values by key, each good for one stamp; in memory, and in a file if there is one.
 

@@ -15,6 +15,7 @@ COMMANDS: Final = {
     "toolsets": "mibyan.cli.commands.toolsets:toolsets",
     "plugins": "mibyan.cli.commands.plugins:plugins",
     "config": "mibyan.cli.commands.config:config",
+    "doctor": "mibyan.cli.commands.doctor:doctor",
     "completion": "mibyan.cli.commands.completion:completion",
 }
 
