@@ -7,12 +7,12 @@ import json
 import sys
 from typing import Any
 
-import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mibyan.cli.arguments import read_arguments
+from mibyan.cli.exits import UsageError
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_words(words: list[str], expected: Any) -> None:
 )
 def test_words_that_cannot_be_told(words: list[str], said: str) -> None:
     """Both forms at once, a key twice, and what is neither: usage errors that say what to write."""
-    with pytest.raises(click.UsageError) as caught:
+    with pytest.raises(UsageError) as caught:
         read_arguments(words)
     assert said in caught.value.message
     assert len(caught.value.message) < 1000
@@ -126,7 +126,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, data: bytes, expected: 
 def test_standard_input_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch, stdin: Any, said: str) -> None:
     """A standard input that is closed, isn't text or can't be read is a usage error."""
     monkeypatch.setattr(sys, "stdin", stdin)
-    with pytest.raises(click.UsageError) as caught:
+    with pytest.raises(UsageError) as caught:
         read_arguments(["-"])
     assert said in caught.value.message
 
@@ -139,7 +139,7 @@ def test_standard_input_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     endless = Stdin(b"")
     monkeypatch.setattr(endless, "read", lambda size: b"1" * size)
     monkeypatch.setattr(sys, "stdin", endless)
-    with pytest.raises(click.UsageError, match="more than 10 bytes"):
+    with pytest.raises(UsageError, match="more than 10 bytes"):
         read_arguments(["-"])
 
 

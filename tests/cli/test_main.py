@@ -12,7 +12,8 @@ from collections.abc import Callable
 import pytest
 
 from mibyan import __version__
-from mibyan.cli.root import COMMANDS, root
+from mibyan.cli.commands import COMMANDS
+from mibyan.cli.root import root
 
 PATIENCE = 60.0
 

@@ -7,8 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
+from mibyan.cli.exits import UsageError
 from mibyan.schema.jsontext import JSONProblem, parse_strict
 from mibyan.text import one_line
 
@@ -33,12 +32,12 @@ def read_arguments(words: Sequence[str]) -> Any:
         a model's); `None` where there is nothing.
 
     Raises:
-        click.UsageError: They can't be told, or standard input can't be read.
+        UsageError: They can't be told, or standard input can't be read.
     """
     pairs = [match for word in words if (match := _PAIR.fullmatch(word))]
     others = [word for word in words if not _PAIR.fullmatch(word)]
     if others and (pairs or len(others) > 1):
-        raise click.UsageError(_confused(pairs, others))
+        raise UsageError(_confused(pairs, others))
     if pairs:
         return _dict_of(pairs)
     if not others:
@@ -57,7 +56,7 @@ def _dict_of(pairs: Sequence[re.Match[str]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for pair in pairs:
         if pair["key"] in found:
-            raise click.UsageError(f"{_shown(pair['key'])} is given twice.")
+            raise UsageError(f"{_shown(pair['key'])} is given twice.")
         found[pair["key"]] = pair["value"] if pair["how"] == "=" else _json_value(pair["key"], pair["value"])
     return found
 
@@ -66,7 +65,7 @@ def _json_value(key: str, text: str) -> Any:
     try:
         return parse_strict(text)
     except JSONProblem as problem:
-        raise click.UsageError(
+        raise UsageError(
             f"What stands behind {_shown(key + ':=')} isn't JSON: {one_line(str(problem)).rstrip('.')}. "
             f"For text write {_shown(f'{key}={text}')}."
         ) from None
@@ -74,7 +73,7 @@ def _json_value(key: str, text: str) -> Any:
 
 def _json_text(text: str) -> str:
     if not _looks_like_json(text):
-        raise click.UsageError(f"{_shown(text)} isn't JSON and not a pair. {_HOW}")
+        raise UsageError(f"{_shown(text)} isn't JSON and not a pair. {_HOW}")
     return text
 
 
@@ -91,20 +90,20 @@ def _looks_like_json(text: str) -> bool:
 
 def _standard_input() -> str:
     if sys.stdin is None:
-        raise click.UsageError("Standard input is closed, there is nothing to read arguments from.")
+        raise UsageError("Standard input is closed, there is nothing to read arguments from.")
     try:
         content = sys.stdin.buffer.read(_LARGEST + 1)
         if len(content) > _LARGEST:
-            raise click.UsageError(
+            raise UsageError(
                 f"Standard input has more than {_LARGEST:,} bytes, more than any call takes. Give a path to large data."
             )
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise click.UsageError(f"Standard input isn't UTF-8 text (byte {error.start}).") from None
+        raise UsageError(f"Standard input isn't UTF-8 text (byte {error.start}).") from None
     except (OSError, ValueError) as error:
         number = getattr(error, "errno", None)
         why = os.strerror(number).lower() if isinstance(number, int) else str(error)
-        raise click.UsageError(f"Standard input can't be read: {why}.") from None
+        raise UsageError(f"Standard input can't be read: {why}.") from None
 
 
 def _shown(text: str) -> str:

@@ -25,5 +25,18 @@ OF_STATUS: Final = {
 }
 
 
+class UsageError(MibyanError):
+    """The words of the command line can't be understood: the command ends with 2, and points to its help.
+
+    Args:
+        message: What is wrong with them.
+        path: The command whose help says more, `mibyan` first; empty: the one that runs.
+    """
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+
+
 class RefusedError(MibyanError):
     """Something isn't allowed: the command ends with 3."""

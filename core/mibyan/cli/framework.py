@@ -1,18 +1,24 @@
-"""`Command` and `Group`: click's, with the options of `mibyan` everywhere, and a suggestion for what isn't there."""
+"""`Command` and `Group`: click's, with the options of `mibyan` everywhere, and a suggestion for what isn't there.
+
+`of_click` makes them of what `mibyan.cli.declaring` declares.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mibyan.cli import options
+from mibyan.cli import declaring
+from mibyan.cli.exits import UsageError
 from mibyan.cli.invocation import Invocation
+from mibyan.cli.options import OPTIONS
 from mibyan.text import one_line, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _EPILOG = "The options of mibyan itself are accepted here too: mibyan --help."
 
@@ -43,7 +49,7 @@ class _Helpful(click.Command):
         if incomplete.startswith("-"):
             from click.shell_completion import CompletionItem
 
-            names = {name: option.help for option in options.SHOWN for name in option.opts if name not in known}
+            names = {name: option.help for option in SHOWN for name in option.opts if name not in known}
             found += [CompletionItem(name, help=told) for name, told in names.items() if name.startswith(incomplete)]
         return found
 
@@ -55,13 +61,57 @@ class _Helpful(click.Command):
         return option
 
 
+def _common_options(*, hidden: bool) -> tuple[click.Option, ...]:
+    """The options of `mibyan` itself."""
+    return tuple(
+        click.Option(
+            # A name that no command's own option can have.
+            [one.flag, f"mibyan_{one.name}"], metavar=one.metavar, help=one.help, hidden=hidden, expose_value=False,
+            is_flag=True if one.metavar is None else None, multiple=one.multiple, callback=_keep(one.name),
+            shell_complete=completed(one.choices) if one.choices else None,
+        )
+        for one in OPTIONS
+    )  # fmt: skip
+
+
+def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    """What puts an option's value into the `Options` of this run."""
+
+    def keep(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
+        context.find_root().ensure_object(Invocation).options.keep(name, value)
+
+    return keep
+
+
+def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """What a parameter's value is completed to.
+
+    Args:
+        kind: The name of a function of `mibyan.cli.choices`, which is imported when a shell asks.
+    """
+
+    def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[Any]:
+        from mibyan.cli import choices
+
+        found: list[Any] = getattr(choices, kind)(context, parameter, typed)
+        return found
+
+    return complete
+
+
+#: The options as `mibyan` itself has them.
+SHOWN = _common_options(hidden=False)
+#: The same options for commands, whose help doesn't repeat them.
+HIDDEN = _common_options(hidden=True)
+
+
 class Command(_Helpful):
     """A command that takes the options of `mibyan` beside its own and returns its exit code (`None`: 0)."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         settings.setdefault("epilog", _EPILOG)
         super().__init__(*args, **settings)
-        self.params = [*self.params, *options.HIDDEN]
+        self.params = [*self.params, *HIDDEN]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; what other code prints meanwhile isn't data."""
@@ -87,7 +137,7 @@ class Group(_Helpful, click.Group):
         settings.setdefault("no_args_is_help", False)
         settings.setdefault("epilog", None if is_root else _EPILOG)
         super().__init__(*args, **settings)
-        self.params = [*self.params, *(options.SHOWN if is_root else options.HIDDEN)]
+        self.params = [*self.params, *(SHOWN if is_root else HIDDEN)]
         self._lazy = dict(lazy or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -101,8 +151,7 @@ class Group(_Helpful, click.Group):
         if where is None:
             return super().get_command(ctx, cmd_name)
         module, _, attribute = where.partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
-        return command
+        return of_click(getattr(import_module(module), attribute))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -133,3 +182,58 @@ class Group(_Helpful, click.Group):
         if not words:
             raise MissingCommand(ctx.get_help(), ctx)
         return super().invoke(ctx)
+
+
+def of_click(what: Any) -> click.Command:
+    """Click's command or group of a declared one; what is click's already stays as it is."""
+    if isinstance(what, declaring.Group):
+        made = Group(what.name, help=cleandoc(what.text))
+        for one in what.commands.values():
+            made.add_command(of_click(one))
+        return made
+    return _Declared(what) if isinstance(what, declaring.Command) else what
+
+
+class _Declared(Command):
+    """A declared command."""
+
+    def __init__(self, declared: declaring.Command) -> None:
+        super().__init__(
+            declared.name, params=[_parameter(one) for one in declared.parameters],
+            help=cleandoc(declared.body.__doc__ or ""),
+        )  # fmt: skip
+        self._declared = declared
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the declared command."""
+        try:
+            return self._declared.run(ctx.find_root().ensure_object(Invocation), ctx.params)
+        except UsageError as error:
+            raise click.UsageError(error.message, ctx) from error
+
+
+def _parameter(one: declaring.Option | declaring.Argument) -> click.Parameter:
+    """Click's parameter of a declared one."""
+    if isinstance(one, declaring.Argument):
+        return click.Argument(
+            [one.name],
+            nargs=-1 if one.rest else 1,
+            metavar=one.metavar,
+            shell_complete=completed(one.choices) if one.choices else None,
+        )
+    return click.Option(
+        [one.flag, one.name], metavar=one.metavar, help=one.help, is_flag=True if one.metavar is None else None,
+        multiple=one.multiple, default=one.nothing, show_default=one.default is not None,
+        callback=None if one.convert is None else _converting(one.convert),
+        shell_complete=completed(one.choices) if one.choices else None,
+    )  # fmt: skip
+
+
+def _converting(convert: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    def callback(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        try:
+            return convert(value)
+        except UsageError as error:
+            raise click.BadParameter(error.message, context, parameter) from error
+
+    return callback

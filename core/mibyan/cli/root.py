@@ -1,23 +1,11 @@
-"""`root`: the group of all commands."""
+"""`root`: click's group of all commands."""
 
 from __future__ import annotations
 
-from typing import Final
-
 import click
 
+from mibyan.cli.commands import COMMANDS
 from mibyan.cli.framework import Group
-
-#: Where the commands are; each module is imported when one of its commands is named.
-COMMANDS: Final = {
-    "call": "mibyan.cli.commands.call:call",
-    "tools": "mibyan.cli.commands.tools:tools",
-    "toolsets": "mibyan.cli.commands.toolsets:toolsets",
-    "plugins": "mibyan.cli.commands.plugins:plugins",
-    "config": "mibyan.cli.commands.config:config",
-    "doctor": "mibyan.cli.commands.doctor:doctor",
-    "completion": "mibyan.cli.commands.completion:completion",
-}
 
 
 @click.group(

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import traceback
 from typing import TYPE_CHECKING
 
-import click
-
 from mibyan.cli import exits
-from mibyan.cli.framework import MissingCommand
 from mibyan.cli.invocation import Invocation
 from mibyan.cli.output import OutputError, say
-from mibyan.cli.root import root
+from mibyan.cli.reading import read
 from mibyan.cli.signals import ends_cleanly
 from mibyan.errors import MibyanError
 from mibyan.text import bounded, describe_exception
@@ -36,31 +32,39 @@ def run(words: Sequence[str]) -> int:
     Raises:
         KeyboardInterrupt: It came meanwhile.
     """
-    invocation = Invocation()
+    invocation, path = Invocation(), ""
     try:
-        with ends_cleanly(), root.make_context("mibyan", list(words), obj=invocation) as context:
-            code = root.invoke(context)
-    except click.exceptions.Exit as leaving:  # --help
-        return leaving.exit_code
+        with ends_cleanly():
+            reading = read(words, invocation.options)
+            if reading is None:
+                from mibyan.cli.byclick import run_by_click
+
+                invocation = Invocation()
+                return run_by_click(words, invocation)
+            path = reading.path
+            code = reading.command.run(invocation, reading.values)
     except KeyboardInterrupt:
         if invocation.options.debug:
-            say(traceback.format_exc())
+            _show_traceback()
         raise
     except BaseException as error:  # the border: nothing leaves but an exit code
         if invocation.options.debug:
-            say(traceback.format_exc(), end="")
-        return _told(error)
+            _show_traceback()
+        return _told(error, path)
     return code if isinstance(code, int) else exits.OK
 
 
-def _told(error: BaseException) -> int:
+def _show_traceback() -> None:
+    import traceback
+
+    say(traceback.format_exc(), end="")
+
+
+def _told(error: BaseException, path: str) -> int:
     """Say what went wrong; the exit code."""
     match error:
-        case MissingCommand():
-            say(error.message)
-            return exits.USAGE
-        case click.ClickException():
-            return _told_usage(error)
+        case exits.UsageError():
+            return _told_usage(error, error.path or path)
         case exits.RefusedError():
             code = exits.REFUSED
         case OutputError():
@@ -75,11 +79,11 @@ def _told(error: BaseException) -> int:
     return code
 
 
-def _told_usage(error: click.ClickException) -> int:
-    say(bounded(f"mibyan: error: {error.format_message()}", _LIMIT))
-    context = getattr(error, "ctx", None)
-    if context is not None:
-        say(f"Try `{context.command_path} --help`.")
+def _told_usage(error: exits.UsageError, path: str) -> int:
+    """Say that the words can't be understood, and which command's help says more; the exit code."""
+    say(bounded(f"mibyan: error: {error.message}", _LIMIT))
+    if path:
+        say(f"Try `{path} --help`.")
     return exits.USAGE
 
 

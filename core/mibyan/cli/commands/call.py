@@ -6,14 +6,12 @@ import math
 import secrets
 from typing import TYPE_CHECKING
 
-import click
-
 from mibyan.cli import exits
 from mibyan.cli.arguments import read_arguments
 from mibyan.cli.asking import approvals_answered
-from mibyan.cli.framework import Command
+from mibyan.cli.declaring import argument, command, option
+from mibyan.cli.exits import UsageError
 from mibyan.cli.loaded import enforce_strictness, loaded
-from mibyan.cli.options import completed
 from mibyan.cli.output import say
 from mibyan.text import one_line
 from mibyan.tools.results import ToolCall
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from mibyan.tools.results import ToolResult
 
 
-def _seconds(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+def _seconds(value: str | None) -> float | None:
     """The time-out in a text: a number of seconds, more than nothing and not for ever."""
     if value is None:
         return None
@@ -33,19 +31,16 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: str | No
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < math.inf:
-        raise click.BadParameter(f"{one_line(value, 60)!r} isn't a number of seconds above 0.", context, parameter)
+        raise UsageError(f"{one_line(value, 60)!r} isn't a number of seconds above 0.")
     return seconds
 
 
-@click.command("call", cls=Command)
-@click.argument("name", shell_complete=completed("tools"))
-@click.argument(
-    "arguments", nargs=-1, shell_complete=completed("arguments"), metavar="[JSON | key=text key:=JSON … | -]"
-)
-@click.option("--yes", is_flag=True, help="Grant, for this call, what would otherwise be asked.")
-@click.option("--timeout", metavar="S", callback=_seconds, help="Answer after S seconds, even without the tool.")
-@click.pass_obj
-def call(invocation: Invocation, name: str, arguments: tuple[str, ...], yes: bool, timeout: float | None) -> int:  # noqa: FBT001 - click's way
+@command("call")
+@argument("name", choices="tools")
+@argument("arguments", rest=True, choices="arguments", metavar="[JSON | key=text key:=JSON … | -]")
+@option("--yes", help="Grant, for this call, what would otherwise be asked.")
+@option("--timeout", metavar="S", convert=_seconds, help="Answer after S seconds, even without the tool.")
+def call(invocation: Invocation, name: str, arguments: tuple[str, ...], yes: bool, timeout: float | None) -> int:  # noqa: FBT001 - it comes by name
     """Run one tool call and print the result's text.
 
     The arguments are JSON, pairs (key=text is text, key:=JSON is a JSON value), or - for JSON on standard input. What

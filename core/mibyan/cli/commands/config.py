@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mibyan.cli import exits
-from mibyan.cli.framework import Command, Group
-from mibyan.cli.options import completed
+from mibyan.cli.framework import Command, Group, completed
 from mibyan.cli.output import say
 from mibyan.errors import ConfigError, MibyanError
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
 from mibyan.cli import exits
 from mibyan.cli.asking import ask_yes_no, can_ask
-from mibyan.cli.framework import Group
+from mibyan.cli.declaring import argument, group, option
 from mibyan.cli.loaded import check_named_plugins, loaded
-from mibyan.cli.options import completed
 from mibyan.cli.output import say
 from mibyan.cli.pluginview import Found, details, off, print_details, print_list
 from mibyan.cli.strictness import unready
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
     from mibyan.plugins.state import PluginRecord
 
 
-@click.group("plugins", cls=Group)
+@group("plugins")
 def plugins() -> None:
     """Plugins: what was found, and what is wanted of it."""
 
@@ -46,9 +43,8 @@ def _found(invocation: Invocation, *, load: bool = False) -> Iterator[Found]:
 
 
 @plugins.command("list")
-@click.option("--load", is_flag=True, help="Load them now, and tell what became of each.")
-@click.pass_obj
-def list_plugins(invocation: Invocation, load: bool) -> int:  # noqa: FBT001 - click's way
+@option("--load", help="Load them now, and tell what became of each.")
+def list_plugins(invocation: Invocation, load: bool) -> int:  # noqa: FBT001 - it comes by name
     """List the plugins: what each offers, or why it doesn't.
 
     Without --load none is imported: then each is as its last load left it, at that time. One that wasn't loaded since it
@@ -68,8 +64,7 @@ def list_plugins(invocation: Invocation, load: bool) -> int:  # noqa: FBT001 - c
 
 
 @plugins.command("show")
-@click.argument("plugin_id", metavar="ID", shell_complete=completed("plugins"))
-@click.pass_obj
+@argument("plugin_id", metavar="ID", choices="plugins")
 def show(invocation: Invocation, plugin_id: str) -> int:
     """Show one plugin: its state and why, origin, manifest.
 
@@ -87,8 +82,7 @@ def show(invocation: Invocation, plugin_id: str) -> int:
 
 
 @plugins.command("enable")
-@click.argument("plugin_id", metavar="ID", shell_complete=completed("disabled_plugins"))
-@click.pass_obj
+@argument("plugin_id", metavar="ID", choices="disabled_plugins")
 def enable(invocation: Invocation, plugin_id: str) -> int:
     """Turn a plugin on.
 
@@ -101,8 +95,7 @@ def enable(invocation: Invocation, plugin_id: str) -> int:
 
 
 @plugins.command("disable")
-@click.argument("plugin_id", metavar="ID", shell_complete=completed("enabled_plugins"))
-@click.pass_obj
+@argument("plugin_id", metavar="ID", choices="enabled_plugins")
 def disable(invocation: Invocation, plugin_id: str) -> int:
     """Turn a plugin off.
 
@@ -115,10 +108,9 @@ def disable(invocation: Invocation, plugin_id: str) -> int:
 
 
 @plugins.command("trust")
-@click.argument("plugin_id", metavar="ID", shell_complete=completed("trusted_words"))
-@click.option("--yes", is_flag=True, help="Don't ask; what is trusted is shown all the same.")
-@click.pass_obj
-def trust(invocation: Invocation, plugin_id: str, yes: bool) -> int:  # noqa: FBT001 - click's way
+@argument("plugin_id", metavar="ID", choices="trusted_words")
+@option("--yes", help="Don't ask; what is trusted is shown all the same.")
+def trust(invocation: Invocation, plugin_id: str, yes: bool) -> int:  # noqa: FBT001 - it comes by name
     """Trust a plugin of the project, or its project-tools.
 
     project-tools is all of the project's tools folder. Shows the files, what the manifest says it does to the machine, and the tools; asks; then keeps a digest of every
@@ -138,8 +130,7 @@ def trust(invocation: Invocation, plugin_id: str, yes: bool) -> int:  # noqa: FB
 
 
 @plugins.command("untrust")
-@click.argument("plugin_id", metavar="ID", shell_complete=completed("trusted_words"))
-@click.pass_obj
+@argument("plugin_id", metavar="ID", choices="trusted_words")
 def untrust(invocation: Invocation, plugin_id: str) -> int:
     """Take the trust in a plugin of the project back."""
     from mibyan.plugins import manage

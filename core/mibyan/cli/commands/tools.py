@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from mibyan.cli import exits
-from mibyan.cli.framework import Group
+from mibyan.cli.declaring import argument, group, option
+from mibyan.cli.exits import UsageError
 from mibyan.cli.loaded import is_strictly_fine, loaded
-from mibyan.cli.options import completed
 from mibyan.cli.output import say
 from mibyan.cli.tables import Column, show_fields, show_table
 from mibyan.cli.toolview import describe, parameters, summary
@@ -29,7 +27,7 @@ _MISSING = (Column("NOT AVAILABLE"), Column("TOOLSET"), Column("PLUGIN"), Column
 _PARAMETERS = (Column("PARAMETER"), Column("TYPE"), Column("REQUIRED"), Column("DESCRIPTION"))
 
 
-def _format(context: click.Context, parameter: click.Parameter, value: str) -> str:
+def _format(value: str) -> str:
     """The name of a provider's format, if there is such a format."""
     from mibyan.schema.formats import FORMATS
 
@@ -37,15 +35,15 @@ def _format(context: click.Context, parameter: click.Parameter, value: str) -> s
         return value
     meant = suggest(value, FORMATS)
     hint = f"Did you mean {meant!r}?" if meant else f"There are: {', '.join(FORMATS)}."
-    raise click.BadParameter(f"No such format {one_line(value, 60)!r}. {hint}", context, parameter)
+    raise UsageError(f"No such format {one_line(value, 60)!r}. {hint}")
 
 
-def _optional_format(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+def _optional_format(value: str | None) -> str | None:
     """The same, where it may be left out."""
-    return None if value is None else _format(context, parameter, value)
+    return None if value is None else _format(value)
 
 
-def _names(_context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> list[str] | None:
+def _names(value: tuple[str, ...]) -> list[str] | None:
     """`A,B`, given once or more; `None` where it isn't given (an empty text is an empty list)."""
     if not value:
         return None
@@ -54,23 +52,20 @@ def _names(_context: click.Context, _parameter: click.Parameter, value: tuple[st
 
 def _toolset_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--enable A,B` and `--disable C`."""
-    enable = click.option("--enable", "enabled", multiple=True, metavar="A,B", callback=_names,
-                          shell_complete=completed("toolset_list"),
+    enable = option("--enable", "enabled", multiple=True, metavar="A,B", convert=_names, choices="toolset_list",
                           help="These toolsets instead of everything that is available.")  # fmt: skip
-    disable = click.option("--disable", "disabled", multiple=True, metavar="C", callback=_names,
-                           shell_complete=completed("toolset_list"),
+    disable = option("--disable", "disabled", multiple=True, metavar="C", convert=_names, choices="toolset_list",
                            help="Take these toolsets away; that always wins.")  # fmt: skip
     return enable(disable(function))
 
 
-@click.group("tools", cls=Group)
+@group("tools")
 def tools() -> None:
     """What there is, one tool, and the definitions a model would get."""
 
 
 @tools.command("list")
 @_toolset_options
-@click.pass_obj
 def list_tools(invocation: Invocation, enabled: list[str] | None, disabled: list[str] | None) -> int:
     """List the available tools, and below them what is missing.
 
@@ -117,8 +112,7 @@ def _row(entry: ToolEntry, last: str) -> list[str]:
 
 
 @tools.command("show")
-@click.argument("name", shell_complete=completed("any_tools"))
-@click.pass_obj
+@argument("name", choices="any_tools")
 def show_tool(invocation: Invocation, name: str) -> int:
     """Show one tool: its origin, availability, parameters, and who else wants its name.
 
@@ -166,27 +160,21 @@ def _found(runtime: Runtime, name: str, answer: Answer) -> ToolEntry:
 
 
 @tools.command("why")
-@click.argument("name", shell_complete=completed("any_tools"))
+@argument("name", choices="any_tools")
 @_toolset_options
-@click.option(
-    "--platform",
-    metavar="P",
-    shell_complete=completed("platforms"),
-    help="As for a session on this platform: cli, telegram, …",
-)
-@click.option(
+@option("--platform", metavar="P", choices="platforms", help="As for a session on this platform: cli, telegram, …")
+@option(
     "--format",
     "form",
     metavar="F",
-    shell_complete=completed("formats"),
-    callback=_optional_format,
+    choices="formats",
+    convert=_optional_format,
     help="Whether this provider's format has it too.",
 )
-@click.option("--load", is_flag=True, help="Import the plugin that has the name, to ask its check too.")
-@click.pass_obj
+@option("--load", help="Import the plugin that has the name, to ask its check too.")
 def why(
     invocation: Invocation, name: str, enabled: list[str] | None, disabled: list[str] | None, platform: str | None,
-    form: str | None, load: bool,  # noqa: FBT001 - click's way
+    form: str | None, load: bool,  # noqa: FBT001 - it comes by name
 ) -> int:  # fmt: skip
     """Tell why a tool is there, or why it isn't.
 
@@ -239,9 +227,8 @@ def _print_tool(invocation: Invocation, entry: ToolEntry, told: dict[str, Any], 
 
 @tools.command("schema")
 @_toolset_options
-@click.option("--format", "form", metavar="F", shell_complete=completed("formats"), callback=_format, default="openai", show_default=True,
+@option("--format", "form", metavar="F", choices="formats", convert=_format, default="openai",
               help="openai, openai-responses, anthropic, gemini or mcp.")  # fmt: skip
-@click.pass_obj
 def schema(invocation: Invocation, enabled: list[str] | None, disabled: list[str] | None, form: str) -> int:
     """Print the definitions that a model would get.
 

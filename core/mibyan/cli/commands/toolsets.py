@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from mibyan.cli import exits
-from mibyan.cli.framework import Group
+from mibyan.cli.declaring import argument, group
 from mibyan.cli.loaded import is_strictly_fine, loaded
-from mibyan.cli.options import completed
 from mibyan.cli.tables import Column, show_fields, show_table
 from mibyan.errors import MibyanError
 from mibyan.text import one_line
@@ -23,13 +20,12 @@ _LIST = (Column("NAME"), Column("KIND"), Column("TOOLS", right=True), Column("DE
 _TOOLS = (Column("TOOL"), Column("STATE"), Column("PLUGIN"), Column("BY WAY OF"))
 
 
-@click.group("toolsets", cls=Group)
+@group("toolsets")
 def toolsets() -> None:
     """The bundles of tools, resolved to what they stand for."""
 
 
 @toolsets.command("list")
-@click.pass_obj
 def list_toolsets(invocation: Invocation) -> int:
     """List the toolsets and how many tools each stands for.
 
@@ -49,8 +45,7 @@ def list_toolsets(invocation: Invocation) -> int:
 
 
 @toolsets.command("show")
-@click.argument("name", shell_complete=completed("toolsets"))
-@click.pass_obj
+@argument("name", choices="toolsets")
 def show_toolset(invocation: Invocation, name: str) -> int:
     """Show the tools that a toolset stands for, and why.
 
