@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +15,11 @@ from hypothesis import strategies as st
 from rich import cells
 
 from mibyan.cli.output import Output
-from mibyan.cli.tables import Column, cell, plain, show_fields, show_table, width_of
-from mibyan.cli.terminal import drawn, isolated
+from mibyan.cli.tables import Column, cell, isolated, plain, show_fields, show_table
+from mibyan.cli.terminal import drawn
+from mibyan.cli.widths import cells_of
+
+from .conftest import add_plugin
 
 COLUMNS = (Column("NAME"), Column("N", right=True), Column("DESCRIPTION"))
 ROWS = [
@@ -97,10 +104,36 @@ def test_a_row_is_a_line(rows: list[tuple[str, str, str]]) -> None:
     assert all(text for row in cleaned for text in row)
 
 
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("", 0), ("plain", 5), ("Grüße", 5), ("e\u0301te\u0301", 3), ("天気", 4), ("ｶﾅ", 2), ("カナ", 4), ("한국", 4),
+        ("\u1112\u1161\u11ab", 2), ("طَقْس", 3), ("שָׁלוֹם", 4), ("می‌خواهم", 7), ("ส้ม", 2), ("ก็", 1), ("हिन्दी", 3),
+        ("⚡", 2), ("🌦", 1), ("🌦\ufe0f", 2), ("❤", 1), ("❤\ufe0f", 2), ("👩\u200d👩\u200d👧", 2), ("👍🏽", 2), ("🇩🇪🇫🇷", 4),
+        ("a🇩🇪b", 4), ("x🎲y", 4), ("…", 1), ("–", 1), ("\u200b", 0), ("𝔘", 1), ("𠀀", 2),
+    ],
+)  # fmt: skip
+def test_cells_of(text: str, cells: int) -> None:
+    """Wide characters take two cells, marks and what is joined none, flags two for their two letters."""
+    assert cells_of(text) == cells
+
+
 @given(_WORDS)
-def test_width_of(text: str) -> None:
-    """The width is rich's, told without importing it where the text is ASCII."""
-    assert width_of(cell(text)) == cell_len(cell(text))
+def test_cells_of_any_text(text: str) -> None:
+    """Whatever the text: no more than two cells a character, and what follows doesn't make what was there narrower."""
+    assert 0 <= cells_of(text) <= 2 * len(text)
+    assert cells_of(text) <= cells_of(text + "a") <= cells_of(text) + 1
+
+
+def test_a_table_in_a_pipe_costs_no_rich(program: Callable, home: Path) -> None:
+    """Wide and right-to-left descriptions are aligned in a pipe without importing rich."""
+    manifest = "manifest_version: 1\nid: w\ntools: [{name: weather, toolset: t, schema: {description: 天気 طقس 🌦}}]\n"
+    add_plugin(home, "w", "", manifest)
+    script = "import sys\nfrom mibyan.cli.main import main\nmain(['tools', 'list'])\nprint(sorted({'rich'} & set(sys.modules)), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, encoding="utf-8",
+                          env={**os.environ, "PYTHONUTF8": "1"})  # fmt: skip
+    assert "天気 طقس 🌦" in done.stdout
+    assert done.stderr == "[]\n"
 
 
 def test_cells_are_harmless_and_bounded() -> None:
@@ -153,6 +186,26 @@ def test_a_terminal_gets_colours_and_its_width(screen: Screen, monkeypatch: pyte
     monkeypatch.setenv("NO_COLOR", "1")
     show_table(Output(), columns, [["a", "failed", "short"]])
     assert "\x1b[31m" not in screen.text
+
+
+def test_fields_that_run_from_right_to_left(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal a value that runs from right to left stands between isolate marks of Mibyan's; its own are made visible."""
+    monkeypatch.setattr(sys, "stdout", screen)
+    show_fields(Output(), {"name": "طقس 12", "other": "a\u2067b\u200bc\U000e0041"})
+    assert screen.text == "name   \u2068طقس 12\u2069\nother  a\\u2067b\\u200bc\\U000e0041\n"
+    monkeypatch.setattr(screen, "isatty", lambda: False)
+    screen.text = ""
+    show_fields(Output(), {"name": "طقس 12"})
+    assert screen.text == "name  طقس 12\n"
+
+
+def test_json_on_a_terminal_stays_json(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made visible in a document is an escape of JSON's own, whatever it is."""
+    monkeypatch.setattr(sys, "stdout", screen)
+    value = {"text": "a\x1b\x7f\x9b\u202e\u200b\ufeff\U000e0041"}
+    Output().document(value)
+    assert not set(screen.text) & set("\x1b\x9b\u202e\u200b\ufeff")
+    assert json.loads(screen.text) == value
 
 
 def test_fields(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:

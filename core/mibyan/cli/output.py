@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TextIO
 
-#: What could command a terminal or turn text around on it: controls but tab and line feed, and bidirectional marks.
-#: Joiners and variation selectors stay: Persian, Indic scripts and emoji need them.
-_TRICKS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+#: What could command a terminal, turn text around on it or hide text from its reader: controls but tab and line feed,
+#: bidirectional marks, what takes no room (zero-width blanks, fillers, tags). Joiners and variation selectors stay:
+#: Persian, Indic scripts and emoji need them.
+_TRICKS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
+    "\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 _NOT_ASCII = re.compile("[^\x00-\x7f]")
 
 
@@ -71,7 +75,9 @@ class Output:
         self.write(shown if shown.endswith("\n") else f"{shown}\n")
 
     def json_text(self, text: str) -> None:
-        """Write text that is JSON: in ASCII where the stream isn't UTF-8, so that it stays JSON."""
+        """Write text that is JSON and stays JSON: in ASCII where the stream isn't UTF-8, on a terminal without tricks."""
+        if self.is_terminal:
+            text = _TRICKS.sub(_escaped, text)
         self.line(text if _is_unicode(self._stream) else _NOT_ASCII.sub(_escaped, text))
 
     def document(self, value: Any) -> None:
@@ -148,9 +154,15 @@ def say(text: str, *, end: str = "\n") -> None:
 
 def safe(text: str) -> str:
     """`text` with what could play tricks on a terminal written as escapes; what is readable stays."""
-    return _TRICKS.sub(
-        lambda match: f"\\u{ord(match[0]):04x}" if ord(match[0]) > 0xFF else f"\\x{ord(match[0]):02x}", text
-    )
+    return _TRICKS.sub(_shown, text)
+
+
+def _shown(match: re.Match[str]) -> str:
+    """A character as an escape, as Python writes it."""
+    number = ord(match[0])
+    if number > 0xFFFF:
+        return f"\\U{number:08x}"
+    return f"\\u{number:04x}" if number > 0xFF else f"\\x{number:02x}"
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mibyan.cli.output import safe
+from mibyan.cli.widths import cells_of
 from mibyan.records import field, record
 from mibyan.text import bounded
 
@@ -18,6 +20,10 @@ Row: TypeAlias = Sequence[str]
 _GAP = "  "
 #: What an empty cell shows, so that columns can be counted.
 _NOTHING = "-"
+#: Hebrew, Arabic, Syriac, Thaana, NKo and their kin, with the presentation forms and the historic scripts.
+_RIGHT_TO_LEFT: Final = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+#: First strong isolate, pop directional isolate: what stands between has its own direction and changes nobody else's.
+_ISOLATED: Final = "\u2068{}\u2069"
 #: Characters of a cell: what is longer is somebody's prank.
 _LIMIT = 2000
 
@@ -53,16 +59,25 @@ def show_table(out: Output, columns: Sequence[Column], rows: Sequence[Row]) -> N
 def show_fields(out: Output, fields: Mapping[str, str]) -> None:
     """Print names and values, a line each; empty ones are left out, further lines of a value are indented."""
     shown = {name: value for name, value in fields.items() if value}
-    width = max((len(name) for name in shown), default=0)
+    width = max((cells_of(name) for name in shown), default=0)
     for name, value in shown.items():
         first, *others = safe(value).splitlines() or [""]
-        out.line("\n".join([f"{name:<{width}}{_GAP}{first}", *(f"{'':<{width}}{_GAP}{line}" for line in others)]))
+        lines = [
+            f"{padded(name, width)}{_GAP}{_kept(out, first)}",
+            *(f"{'':<{width}}{_GAP}{_kept(out, line)}" for line in others),
+        ]
+        out.write("".join(f"{line}\n" for line in lines))
+
+
+def _kept(out: Output, text: str) -> str:
+    """A value that is harmless already; on a terminal one that runs from right to left stays where it stands."""
+    return isolated(text) if out.is_terminal else text
 
 
 def plain(columns: Sequence[Column], rows: Sequence[Row]) -> str:
     """A table as aligned text, a line a row: for pipes and files."""
     titles = [column.title for column in columns]
-    widths = [max(width_of(row[at]) for row in (titles, *rows)) for at in range(len(columns))]
+    widths = [max(cells_of(row[at]) for row in (titles, *rows)) for at in range(len(columns))]
     return "".join(f"{aligned(columns, row, widths)}\n" for row in (titles, *rows))
 
 
@@ -74,17 +89,13 @@ def aligned(columns: Sequence[Column], row: Row, widths: Sequence[int]) -> str:
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
     """`text` with blanks, so that it is `width` cells wide."""
-    blanks = " " * (width - width_of(text))
+    blanks = " " * (width - cells_of(text))
     return blanks + text if right else text + blanks
 
 
-def width_of(text: str) -> int:
-    """The cells of a terminal that `text` takes: two for wide characters (CJK, emoji), none for combining ones."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
+def isolated(text: str) -> str:
+    """`text` between isolate marks if some of it runs from right to left, so that its neighbours stay where they are."""
+    return _ISOLATED.format(text) if not text.isascii() and re.search(_RIGHT_TO_LEFT, text) else text
 
 
 def cell(text: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from mibyan.cli.tables import Column, padded, width_of
+from mibyan.cli.tables import Column, isolated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,13 +24,6 @@ _NARROWEST: Final = 12
 
 #: Cells of a line where the terminal doesn't say.
 _USUAL: Final = 80
-
-#: Hebrew, Arabic, Syriac, Thaana, NKo and their kin, with the presentation forms and the historic scripts.
-_RIGHT_TO_LEFT: Final = re.compile(
-    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
-)
-#: First strong isolate, pop directional isolate: what stands between has its own direction and changes nobody else's.
-_ISOLATED: Final = "\u2068{}\u2069"
 
 
 def drawn(stream: TextIO | None, columns: Sequence[Column], rows: Sequence[Row], *, width: int | None = None) -> str:
@@ -67,16 +60,11 @@ def _width(stream: TextIO | None) -> int:
         return _USUAL
 
 
-def isolated(text: str) -> str:
-    """`text` between isolate marks if some of it runs from right to left, so that its neighbours stay where they are."""
-    return _ISOLATED.format(text) if _RIGHT_TO_LEFT.search(text) else text
-
-
 def _fitted(columns: Sequence[Column], rows: Sequence[Row], room: int) -> list[int]:
     """The columns' widths: as wide as their cells, the widest ones narrowed until the line fits."""
     titles = [column.title for column in columns]
-    widths = [max(width_of(row[at]) for row in (titles, *rows)) for at in range(len(columns))]
-    least = [max(_NARROWEST, width_of(title)) for title in titles]
+    widths = [max(cell_len(row[at]) for row in (titles, *rows)) for at in range(len(columns))]
+    least = [max(_NARROWEST, cell_len(title)) for title in titles]
     excess = sum(widths) + len(_GAP) * (len(columns) - 1) - room
     while excess > 0:
         at = max(range(len(widths)), key=lambda at: widths[at] - least[at])
@@ -89,7 +77,7 @@ def _fitted(columns: Sequence[Column], rows: Sequence[Row], room: int) -> list[i
 
 def _wrapped(text: str, width: int, console: Console) -> list[str]:
     """The lines of a cell."""
-    if width_of(text) <= width:
+    if cell_len(text) <= width:
         return [text]
     return [line.plain.rstrip() for line in Text(text).wrap(console, width)]
 
@@ -98,7 +86,7 @@ def _line(columns: Sequence[Column], parts: Sequence[str], widths: Sequence[int]
     line = Text(no_wrap=True, overflow="ignore")
     last = len(columns) - 1
     for at, (column, text) in enumerate(zip(columns, parts, strict=True)):
-        blanks = padded("", widths[at] - width_of(text)) if at < last or column.right else ""
+        blanks = " " * (widths[at] - cell_len(text)) if at < last or column.right else ""
         line.append(blanks if column.right else "")
         line.append(isolated(text), style=styles[at])
         line.append(("" if column.right else blanks) + (_GAP if at < last else ""))
