@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.approvals.broker import Approvals
 from mibyan.config.load import LoadedConfig, load_config
-from mibyan.dispatch import call
+from mibyan.dispatch import call, frame
 from mibyan.dispatch.apart import run_apart
 from mibyan.dispatch.call import Call
 from mibyan.dispatch.chains import ChainRunner, Round
@@ -111,13 +111,13 @@ class Parts:
         handlers.transform = pipeline.transform
         self.store.on_change = plans.forget
         always = self.config.is_written("dispatch.timeout") or self.config.is_written("dispatch.hook_timeout")
-        return Dispatcher(self.store, pipeline, Enforcement(settings.dispatch.timeout, always))
+        return Dispatcher(
+            self.store, pipeline, Enforcement(settings.dispatch.timeout, settings.dispatch.hook_timeout, always)
+        )
 
     def _make_lane(self) -> ExpressLane:
         around = Surroundings(self.store, self.hooks, self._chains, self._handlers, self.dispatcher.go_on)
-        lane = ExpressLane(None if self.dispatcher.always_guards else around, self._plans, self.sessions)
-        self.dispatcher.went_well = lane.consider
-        return lane
+        return ExpressLane(around, self._plans, self.sessions, self.dispatcher)
 
     def _connect(self) -> None:
         """Hand the registry what stands above it."""
@@ -312,6 +312,7 @@ class Parts:
         """In a child process: fresh locks, threads and loops; what was running runs in the parent."""
         self._lock = renewed(self._lock)
         call.after_fork()
+        frame.after_fork()
         parts = (self.store, self.hooks, self.approvals, self.availability, self.sessions, self.dispatcher,
                  self._toolsets, self._plugins)  # fmt: skip
         for part in parts:

@@ -201,10 +201,9 @@ class Runtime:
             TypeError: An argument other than `args` has the wrong type.
             KeyboardInterrupt: It came meanwhile.
         """
-        if timeout is None:
-            quick = self._parts.lane.call(name, args, session, tool_call_id, task_id, user_task)
-            if quick is not None:
-                return quick
+        quick = self._parts.lane.call(name, args, session, tool_call_id, task_id, user_task, timeout)
+        if quick is not None:
+            return quick
         call = self.make_call(name, args, session, task_id, tool_call_id, user_task, timeout)
         return self._parts.dispatcher.inline(call).text
 
@@ -213,7 +212,7 @@ class Runtime:
         user_task: str | None = None, timeout: float | None = None,
     ) -> ToolResult:  # fmt: skip
         """Like `call`, structured."""
-        quick = self._parts.lane.execute(call, session, task_id, user_task) if timeout is None else None
+        quick = self._parts.lane.execute(call, session, task_id, user_task, timeout)
         return quick or self._parts.dispatcher.inline(self._structured(call, session, task_id, user_task, timeout))
 
     async def acall(
@@ -245,7 +244,8 @@ class Runtime:
         user_task: str | None = None, timeout: float | None = None,
     ) -> ToolResult:  # fmt: skip
         """Like `execute`, on the runtime's threads whatever is configured: what a front that faces people uses."""
-        return self._parts.dispatcher.guarded(self._structured(call, session, task_id, user_task, timeout))
+        quick = self._parts.lane.execute(call, session, task_id, user_task, timeout, guarded=True)
+        return quick or self._parts.dispatcher.guarded(self._structured(call, session, task_id, user_task, timeout))
 
     async def _load(self) -> None:
         """Load the plugins without holding the running loop."""

@@ -12,6 +12,7 @@ from mibyan.dispatch import answers
 from mibyan.dispatch.express import LONG
 from mibyan.dispatch.guard import FAREWELL, Guard
 from mibyan.dispatch.perform import Performer, awaited
+from mibyan.dispatch.quickguard import QuickGuard
 from mibyan.dispatch.runners import Runners
 from mibyan.dispatch.steps import Outcome, enclosing
 from mibyan.records import record
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from mibyan.dispatch.call import Call
-    from mibyan.dispatch.frame import Frame
+    from mibyan.dispatch.express import Express
+    from mibyan.dispatch.frame import Frame, Ids
     from mibyan.dispatch.pipeline import Pipeline
     from mibyan.dispatch.replay import Begun
     from mibyan.dispatch.steps import Cancellable, Step, Steps
@@ -37,10 +39,12 @@ class Enforcement:
 
     Args:
         timeout: Seconds a call may take where neither it nor its tool says otherwise.
+        hook_timeout: Seconds that a hook may take in a guarded call.
         always: Whether config.yaml sets a time-out, so that the inline faces are guarded too.
     """
 
     timeout: float | None
+    hook_timeout: float
     always: bool = False
 
 
@@ -57,7 +61,7 @@ class Dispatcher:
         self._left = threading.Event()
         self._refusing = False
         self._closed = False
-        #: Told of each inline call that took the pipeline and went well.
+        #: Told of each call that took the pipeline and went well.
         self.went_well: Callable[[Call], None] | None = None
         #: The runtime's threads and loops.
         self.runners = Runners()
@@ -67,6 +71,11 @@ class Dispatcher:
     def always_guards(self) -> bool:
         """Whether every call is guarded, those of the inline faces too."""
         return self._enforcement.always
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds that a guarded call may take where neither it nor its tool says otherwise."""
+        return self._enforcement.timeout
 
     # Faces -------------------------------------------------------------------------------------------------------
 
@@ -87,6 +96,9 @@ class Dispatcher:
                 call.parent.leave(call)
         if not call.guarded and time.monotonic() - started > LONG:
             log.warning("Tool %r ran longer than %g s inline, where no deadline is enforced.", call.name, LONG)
+        return self._ended(call, result)
+
+    def _ended(self, call: Call, result: ToolResult) -> ToolResult:
         if result.status == "ok" and self.went_well is not None:
             self.went_well(call)
         return result
@@ -105,10 +117,26 @@ class Dispatcher:
         guard = self._guard(call, self._pipeline.steps(call))
         self._attend(guard, call)
         try:
-            guard.start()
-            return guard.wait()  # type: ignore[no-any-return]
+            return self._ended(call, guard.wait(guard.start))
         finally:
             self._leave(guard, call)
+
+    def guarded_quickly(self, express: Express, raw: Any, ids: Ids, seconds: float | None) -> str | ToolResult | None:
+        """Run a compiled call on the runtime's threads; its text, what the pipeline made of it, or `None`: nothing has run."""
+        guard = QuickGuard(express, raw, ids, seconds, self._enforcement.hook_timeout, self._goes_on, self.runners)
+        express.session.attend(guard)
+        try:
+            return guard.wait()
+        finally:
+            express.session.leave(guard)
+            if not guard.is_over:
+                guard.leave()
+
+    def _goes_on(self, frame: Frame, begun: Begun, seconds: float | None, deadline: float | None) -> Guard:
+        """The guard of a call that began on the quick way."""
+        call = frame.call()
+        call.begun, call.guarded, call.timeout, call.deadline = begun, True, seconds, deadline
+        return self._guard(call, begun.replayed(self._pipeline.steps(call)))
 
     async def awaited(self, call: Call) -> ToolResult:
         """Run a call without holding the running loop: an async handler on it, a sync one on the runtime's threads."""
@@ -118,7 +146,7 @@ class Dispatcher:
         child, coming = self._awaitable(call, self._pipeline.steps(call))
         self._attend(child, call)
         try:
-            return await coming  # type: ignore[no-any-return]
+            return self._ended(call, await coming)
         finally:
             self._leave(child, call)
 
@@ -140,8 +168,7 @@ class Dispatcher:
         """Run steps around a session's life on the runtime's threads: each within its own limit."""
         call.guarded = True
         guard = self._guard(call, steps)
-        guard.start()
-        return guard.wait()
+        return guard.wait(guard.start)
 
     # Driving -----------------------------------------------------------------------------------------------------
 
@@ -179,8 +206,7 @@ class Dispatcher:
         guard = self._guard(call, steps)
         self._attend(guard, call)
         try:
-            guard.resume(step)
-            return guard.wait()
+            return guard.wait(lambda: guard.resume(step))
         finally:
             self._leave(guard, call)
 

@@ -65,22 +65,27 @@ class Express:
 
     Args:
         entry: The tool.
+        session: The conversation.
         pre: Its `pre_tool_call` hooks.
         post: Its `post_tool_call` hooks.
         functions: The foreign code of a call in its order: the pre hooks, the handler, the post hooks.
     """
 
-    __slots__ = ("entry", "functions", "post", "pre", "run")
+    __slots__ = ("count", "entry", "functions", "post", "pre", "run", "session")
 
     #: `run(raw, ids, watch)`: the call's text; what the pipeline made of it, when something was unusual; `None`: nothing
     #: has run, or whoever watches goes on.
     run: Callable[[Any, Ids, Watch | None], str | ToolResult | None]
 
-    def __init__(self, entry: ToolEntry, pre: HookChain, post: HookChain, functions: list[Callable[..., Any]]) -> None:
+    def __init__(
+        self, entry: ToolEntry, session: Session, pre: HookChain, post: HookChain, functions: list[Callable[..., Any]]
+    ) -> None:
         self.entry = entry
+        self.session = session
         self.pre = pre
         self.post = post
         self.functions = functions
+        self.count = len(functions)
 
     def done(self, frame: Frame) -> list[Piece]:
         """What has run of a call and taken its usual course."""
@@ -89,6 +94,10 @@ class Express:
             Piece(each, frame.value if at == handler_at else None)
             for at, each in enumerate(self.functions[: frame.count])
         ]
+
+    def begun_so_far(self, frame: Frame | None) -> Begun:
+        """What has run of a call whose next piece is running; `None`: nothing has."""
+        return Begun(self.entry, self.pre, self.post, [] if frame is None else self.done(frame))
 
     def begun(self, frame: Frame, error: BaseException) -> Begun:
         """What has run when something ended the quick way.
@@ -124,7 +133,7 @@ def compile_call(around: Surroundings, plan: Plan, session: Session) -> Express 
     parts = _parts(around, plan, session, pre, post)
     functions: list[Any] = [each.function for each in pre.plain]
     functions += [entry.handler, *(each.function for each in post.plain)]
-    made = Express(entry, pre, post, functions)
+    made = Express(entry, session, pre, post, functions)
     made.run = _runner(around, session, made, parts, state)
     return made
 
@@ -193,7 +202,7 @@ def _runner(  # noqa: PLR0915 - most of it is `run`
                 current.set(owner)
             value = handle(given, frame) if handle is not None else function(**given) if spread else function(given)
             frame.value = value
-            text = render(value)
+            frame.text = text = render(value)
             frame.count += 1
             if tell is not None:
                 tell(frame, kept, text, watch)

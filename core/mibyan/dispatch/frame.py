@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.steps import Step
@@ -20,6 +21,15 @@ NO_IDS: Ids = (None, None, None)
 #: The handler has given nothing yet.
 NOTHING: Any = object()
 
+#: Two threads may ask for the call at once.
+_MAKING = threading.Lock()
+
+
+def after_fork() -> None:
+    """In a child process: nobody else asks."""
+    global _MAKING  # noqa: PLW0603 - as the lock is the process's
+    _MAKING = threading.Lock()
+
 
 class Frame:
     """Little enough to be made for every call; the `Call` and the `Step` are made of it when somebody asks.
@@ -32,7 +42,7 @@ class Frame:
         started: Moment of `time.perf_counter()`.
     """
 
-    __slots__ = ("_step", "count", "done", "entry", "ids", "interrupts", "raw", "session", "started", "value")
+    __slots__ = ("_step", "count", "done", "entry", "ids", "interrupts", "raw", "session", "started", "text", "value")
 
     def __init__(self, entry: ToolEntry, session: Session, raw: Any, ids: Ids, started: float) -> None:
         self.entry = entry
@@ -47,15 +57,20 @@ class Frame:
         self.count = 0
         #: What the handler gave.
         self.value: Any = NOTHING
+        #: The answer, once it is known.
+        self.text: str | None = None
         self._step: Step | None = None
 
     def step(self) -> Step:
         """The step that stands for all code of the call."""
-        step = self._step
-        if step is None:
-            step = Step(_nothing, owner=self.entry.owner, label=f"the handler of {self.entry.name}", call=self._call())
-            self._step = step
-            step.call.step = step  # type: ignore[union-attr]
+        with _MAKING:
+            step = self._step
+            if step is None:
+                call = self._call()
+                step = call.step = Step(
+                    _nothing, owner=self.entry.owner, label=f"the handler of {call.name}", call=call
+                )
+                self._step = step
         step.done = self.done
         return step
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mibyan.dispatch.perform import Performer
     from mibyan.dispatch.pipeline import Pipeline
     from mibyan.dispatch.steps import Steps
+    from mibyan.dispatch.threads import Job
 
 #: Seconds that observers get once the answer is known and the deadline has passed.
 LATE = 0.03
@@ -36,7 +37,7 @@ _HELD_LOOK = 0.05
 class Threads(Protocol):
     """The threads of a runtime."""
 
-    def submit(self, job: Callable[[], None], thread: str = "pool") -> None:
+    def submit(self, job: Job, thread: str = "pool") -> None:
         """Run a job on one of them; RuntimeError when none can be had."""
 
     def gave_up(self, step: Step) -> None:
@@ -109,6 +110,15 @@ class Guard:
         self.call.step, self._step, self._since = step, step, time.monotonic()
         self._hand_over(0, step)
 
+    def adopt(self, count: int, since: float) -> Step | None:
+        """Go through `count` steps that have run elsewhere; the step that runs elsewhere since then is this one's now."""
+        step = self._advance(0, None)
+        for _ in range(count):
+            if step is not None:
+                step = self._advance(0, self._performer.perform(step))
+        self._since = since
+        return step
+
     def _hand_over(self, epoch: int, step: Step | None) -> None:
         thread = "pool" if step is None else step.thread
         try:
@@ -168,24 +178,32 @@ class Guard:
 
     # The waiter's side -------------------------------------------------------------------------------------------
 
-    def wait(self) -> Any:
-        """Wait for the answer on this thread.
+    def wait(self, begin: Callable[[], None]) -> Any:
+        """Begin, and wait for the answer on this thread.
+
+        Args:
+            begin: Hands the call over; an interrupt that comes meanwhile ends the call like any other.
 
         Raises:
             KeyboardInterrupt: It came while waiting; the observers have seen the call's end.
         """
         try:
+            begin()
             while not self.look():
                 self._bell.acquire(timeout=self.patience())
         except KeyboardInterrupt as interrupt:
             self.give_up(None, interrupt)
-            until = time.monotonic() + FAREWELL
-            while not self.finished and time.monotonic() < until:
-                self._bell.acquire(timeout=0.05)
+            self.farewell()
             raise
         finally:
             self.leave()
         return self.outcome()
+
+    def farewell(self) -> None:
+        """Let the observers of a call that was interrupted finish, for a second at most."""
+        until = time.monotonic() + FAREWELL
+        while not self.finished and time.monotonic() < until:
+            self._bell.acquire(timeout=0.05)
 
     def look(self) -> bool:
         """Give up what is overdue; whether there is an answer now."""

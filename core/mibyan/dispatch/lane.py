@@ -13,7 +13,9 @@ from mibyan.tools.results import ToolCall, ToolResult
 
 if TYPE_CHECKING:
     from mibyan.dispatch.call import Call
+    from mibyan.dispatch.dispatcher import Dispatcher
     from mibyan.dispatch.express import Express, Surroundings
+    from mibyan.dispatch.frame import Ids
     from mibyan.dispatch.plans import Plans
     from mibyan.dispatch.sessions import Sessions
     from mibyan.tools.entry import ToolEntry
@@ -22,63 +24,89 @@ if TYPE_CHECKING:
 _OFTEN = 2
 #: The types that an id may have.
 _TEXT = (str, type(None))
+_SECONDS = (int, float)
+#: Seconds beyond which a time-out is looked at more closely.
+_LONGEST = 1e9
 
 
 class Kept:
     """What a session keeps of the calls of one tool."""
 
-    __slots__ = ("calls", "express", "run", "state")
+    __slots__ = ("calls", "express", "run", "seconds", "state")
 
     def __init__(self) -> None:
         #: How many took the pipeline.
         self.calls = 0
         self.express: Express | None = None
+        #: Runs it on the caller's thread; `None`: it must be watched, or there is nothing to run.
         self.run: Any = None
+        #: Seconds that the tool may take, where it says so itself.
+        self.seconds: float | None = None
         #: The state of registry and hooks that they are for.
         self.state: tuple[int, int] = (-1, -1)
 
 
 class ExpressLane:
-    """Runs the inline calls that need nothing but the usual; compiles them when they come again.
+    """Runs the calls that need nothing but the usual; compiles them when they come again.
 
     Args:
-        around: What compiled calls have in common; `None`: every call is guarded, there is no quick way.
+        around: What compiled calls have in common.
         plans: The tools' plans.
         sessions: The runtime's sessions; those of another runtime are no business of this one.
+        dispatcher: Runs those that are guarded.
     """
 
-    def __init__(self, around: Surroundings | None, plans: Plans, sessions: Sessions) -> None:
+    def __init__(self, around: Surroundings, plans: Plans, sessions: Sessions, dispatcher: Dispatcher) -> None:
         self._around = around
         self._plans = plans
         self._sessions = sessions
+        self._dispatcher = dispatcher
+        dispatcher.went_well = self.consider
 
-    def call(self, name: Any, raw: Any, session: Any, call_id: Any, task_id: Any, user_task: Any) -> str | None:
+    def call(
+        self, name: Any, raw: Any, session: Any, call_id: Any, task_id: Any, user_task: Any, timeout: Any = None
+    ) -> str | None:
         """Run a call; its text, or `None`: nothing has run, the pipeline has to."""
-        made = self.run(name, raw, session, call_id, task_id, user_task)
+        made = self.run(name, raw, session, call_id, task_id, user_task, timeout)
         return made if made is None or type(made) is str else made.text  # type: ignore[union-attr]
 
     def run(
-        self, name: Any, raw: Any, session: Any, call_id: Any, task_id: Any, user_task: Any
-    ) -> str | ToolResult | None:
+        self, name: Any, raw: Any, session: Any, call_id: Any, task_id: Any, user_task: Any, timeout: Any = None,
+        *, guarded: bool = False,
+    ) -> str | ToolResult | None:  # fmt: skip
         """The same; the result itself where the pipeline went on with it."""
         own = self._sessions.default if session is None else session
         if type(own) is not Session or own._home is not self._sessions or type(name) is not str:
             return None
         kept = own._express.get(name)
-        if kept is None or kept.run is None:
+        if kept is None:
             return None
-        if call_id is task_id is user_task is None:
-            return kept.run(raw, NO_IDS, None)  # type: ignore[no-any-return]
-        if type(call_id) in _TEXT and type(task_id) in _TEXT and type(user_task) in _TEXT:
-            return kept.run(raw, (call_id, task_id, user_task), None)  # type: ignore[no-any-return]
-        return None
+        ids = NO_IDS
+        if not (call_id is task_id is user_task is None):
+            if type(call_id) not in _TEXT or type(task_id) not in _TEXT or type(user_task) not in _TEXT:
+                return None
+            ids = (call_id, task_id, user_task)
+        if timeout is None and kept.run is not None and not guarded:
+            return kept.run(raw, ids, None)  # type: ignore[no-any-return]
+        return self._guarded(kept, raw, ids, timeout)
 
-    def execute(self, call: ToolCall, session: Any, task_id: Any, user_task: Any) -> ToolResult | None:
+    def _guarded(self, kept: Kept, raw: Any, ids: Ids, timeout: Any) -> str | ToolResult | None:
+        if kept.express is None:
+            return None
+        if timeout is None:
+            timeout = kept.seconds or self._dispatcher.timeout
+        elif type(timeout) not in _SECONDS or not 0 < timeout < _LONGEST:
+            return None
+        return self._dispatcher.guarded_quickly(kept.express, raw, ids, timeout)
+
+    def execute(
+        self, call: ToolCall, session: Any, task_id: Any, user_task: Any, timeout: Any, *, guarded: bool = False
+    ) -> ToolResult | None:
         """The same, structured."""
         if not isinstance(call, ToolCall):
             return None
         started = perf_counter()
-        made = self.run(call.name, call.arguments, session, call.id, task_id, user_task)
+        made = self.run(call.name, call.arguments, session, call.id, task_id, user_task, timeout, guarded=guarded)
         if made is None:
             return None
         if isinstance(made, str):
@@ -101,7 +129,7 @@ class ExpressLane:
     def compile(self, kept: Kept, entry: ToolEntry, session: Session) -> None:
         """Compile the calls of a tool in a session that has begun, unless that was done for what there is now."""
         visible = session.tool_names
-        if self._around is None or (visible is not None and entry.name not in visible):
+        if visible is not None and entry.name not in visible:
             return
         state = (self._around.store._version, self._around.hooks.generation)
         if kept.state == state:
@@ -110,4 +138,6 @@ class ExpressLane:
 
         kept.state = state
         kept.express = compile_call(self._around, self._plans.of(entry), session)
-        kept.run = None if kept.express is None else kept.express.run
+        kept.seconds = None if entry.timeout is None or callable(entry.timeout) else float(entry.timeout)
+        watched = kept.seconds is not None or self._dispatcher.always_guards
+        kept.run = None if kept.express is None or watched else kept.express.run

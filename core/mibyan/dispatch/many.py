@@ -81,8 +81,7 @@ class _Watch:
         """`on_session_start`, if no call of the session was made yet."""
         guard = opening(self._dispatcher, self._batch)
         if guard is not None:
-            guard.start()
-            guard.wait()
+            guard.wait(guard.start)
 
     def _run(self) -> None:
         while not self._batch.is_over and time.monotonic() < self._until:

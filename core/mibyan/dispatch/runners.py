@@ -10,10 +10,9 @@ from mibyan.dispatch.guard import LATE
 from mibyan.dispatch.threads import ThreadPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mibyan.dispatch.loops import Loops
     from mibyan.dispatch.steps import Step
+    from mibyan.dispatch.threads import Job
 
 log = logging.getLogger("mibyan.dispatch")
 
@@ -29,7 +28,7 @@ class Runners:
         self._lock = threading.Lock()
         self._closed = False
 
-    def submit(self, job: Callable[[], None], thread: str = "pool") -> None:
+    def submit(self, job: Job, thread: str = "pool") -> None:
         """Run a job on one of the threads; `thread` other than `pool` names one that serves nothing else.
 
         Raises:

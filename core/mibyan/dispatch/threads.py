@@ -9,10 +9,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+#: What a thread does, never raising; what it gives is called when the thread is free for the next one.
+Job: TypeAlias = "Callable[[], Callable[[], None] | None]"
 
 #: Seconds after which a thread without work ends.
 IDLE_SECONDS = 10.0
@@ -23,13 +26,15 @@ class _Worker:
 
     __slots__ = ("_job", "_pool", "_ready", "thread")
 
-    def __init__(self, pool: ThreadPool, job: Callable[[], None], name: str) -> None:
+    def __init__(self, pool: ThreadPool, job: Job, name: str) -> None:
         self._pool = pool
-        self._job: Callable[[], None] | None = job
-        self._ready = threading.Semaphore(0)
+        self._job: Job | None = job
+        #: Held while there is nothing to do.
+        self._ready = threading.Lock()
+        self._ready.acquire()
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
 
-    def give(self, job: Callable[[], None] | None) -> None:
+    def give(self, job: Job | None) -> None:
         """Hand over the next job; `None`: end."""
         self._job = job
         self._ready.release()
@@ -40,9 +45,13 @@ class _Worker:
             if job is None:
                 break
             self._job = None
-            job()
-            del job  # Nothing of a call stays alive in an idle thread.
-            if not self._pool.rest(self):
+            wake = job()
+            # It rests before whoever waits goes on: the next job finds it idle.
+            rests = self._pool.rest(self)
+            if wake is not None:
+                wake()
+            del job, wake  # Nothing of a call stays alive in an idle thread.
+            if not rests:
                 break
             if not self._ready.acquire(timeout=IDLE_SECONDS) and self._pool.leave(self):
                 break
@@ -60,7 +69,7 @@ class ThreadPool:
     def __init__(self, name: str = "mibyan", most: int | None = None) -> None:
         self._name = name
         self._most = most
-        self._waiting: deque[Callable[[], None]] = deque()
+        self._waiting: deque[Job] = deque()
         self._lock = threading.Lock()
         self._idle: deque[_Worker] = deque()
         self._workers: set[_Worker] = set()
@@ -68,21 +77,29 @@ class ThreadPool:
         self._serial = 0
         self._started = 0
 
-    def submit(self, job: Callable[[], None]) -> None:
-        """Run `job` (it may not raise) on a thread of the pool.
+    def submit(self, job: Job) -> None:
+        """Run `job` on a thread of the pool.
 
         Raises:
             RuntimeError: The pool is closed.
         """
+        try:
+            # One step each, here, in `rest` and in `leave`: who takes an idle worker off the list has it alone.
+            self._idle.pop().give(job)
+        except IndexError:
+            self._submit(job)
+
+    def _submit(self, job: Job) -> None:
+        """Run `job` on a new thread, or when one comes free."""
         with self._lock:
             if self._closed:
                 msg = "the runtime is closed"
                 raise RuntimeError(msg)
-            if self._idle:
-                self._idle.pop().give(job)
-                return
             if self._most is not None and self._started >= self._most:
-                self._waiting.append(job)
+                if self._idle:
+                    self._idle.pop().give(job)
+                else:
+                    self._waiting.append(job)
                 return
             self._started += 1
             self._serial += 1
@@ -96,25 +113,34 @@ class ThreadPool:
 
     def rest(self, worker: _Worker) -> bool:
         """Take a worker that is done onto the idle list; false when the pool is closed."""
-        with self._lock:
-            if self._closed or worker not in self._workers:
-                return False
-            if self._waiting:
-                worker.give(self._waiting.popleft())
-            else:
+        if worker not in self._workers:
+            return False
+        if self._most is None:
+            self._idle.append(worker)
+        else:
+            with self._lock:
+                if self._waiting and not self._closed:
+                    worker.give(self._waiting.popleft())
+                    return True
                 self._idle.append(worker)
-            return True
+        # Whoever closed the pool just now may not have seen it on the list.
+        return not (self._closed and self._take(worker))
 
     def leave(self, worker: _Worker) -> bool:
         """Let an idle worker end; false when it was just given a job."""
-        with self._lock:
-            if worker in self._idle:
-                self._idle.remove(worker)
-                return True
+        if self._take(worker):
+            return True
         worker._ready.acquire()
         return False
 
-    def drain(self) -> list[Callable[[], None]]:
+    def _take(self, worker: _Worker) -> bool:
+        try:
+            self._idle.remove(worker)
+        except ValueError:
+            return False
+        return True
+
+    def drain(self) -> list[Job]:
         """Take the jobs that still wait for their turn."""
         with self._lock:
             jobs = list(self._waiting)
@@ -152,10 +178,12 @@ class ThreadPool:
 
         with self._lock:
             self._closed = True
-            idle, self._idle = list(self._idle), deque()
             workers = list(self._workers)
-        for worker in idle:
-            worker.give(None)
+        idle = []
+        with suppress(IndexError):
+            while True:
+                idle.append(self._idle.pop())
+                idle[-1].give(None)
         until = time.monotonic() + wait
         for worker in idle + [worker for worker in workers if worker not in idle]:
             if worker.thread is not threading.current_thread():
