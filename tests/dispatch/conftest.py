@@ -46,7 +46,10 @@ def compile_call(rt: Runtime, name: Any, session: Any = None) -> Express | None:
     own = parts.sessions.find(session)
     if entry is None or entry.name != name or rt.closed or own.closed:
         return None
-    parts.dispatcher.run_steps(parts.dispatcher._pipeline._begin(rt.make_call(name, {}, own)))
+    if not own.started:
+        if parts.hooks.chain("on_session_start"):
+            return None  # The first call is theirs.
+        own.begin()
     kept = own._express.setdefault(name, Kept())
     parts.lane.compile(kept, entry, own)
     return kept.express
@@ -54,6 +57,18 @@ def compile_call(rt: Runtime, name: Any, session: Any = None) -> Express | None:
 
 def guarded(rt: Runtime, call: ToolCall, **options: Any) -> ToolResult:
     return rt.execute(call, **{"timeout": SOON, **options})
+
+
+def quick_guarded(rt: Runtime, call: ToolCall, **options: Any) -> ToolResult:
+    """A guarded call on the quick way."""
+    compile_call(rt, call.name, options.get("session"))
+    return guarded(rt, call, **options)
+
+
+def quick_awaited(rt: Runtime, call: ToolCall, **options: Any) -> ToolResult:
+    """An awaited call on the quick way."""
+    compile_call(rt, call.name, options.get("session"))
+    return awaited(rt, call, **options)
 
 
 def awaited(rt: Runtime, call: ToolCall, **options: Any) -> ToolResult:
@@ -84,7 +99,9 @@ FACES: dict[str, Callable[..., ToolResult]] = {
     "inline": inline,
     "quick": quick,
     "guarded": guarded,
+    "quick guarded": quick_guarded,
     "awaited": awaited,
+    "quick awaited": quick_awaited,
     "in a loop": in_a_loop,
     "on a thread": on_a_thread,
     "many": many,

@@ -16,7 +16,7 @@ from mibyan import MibyanError, Runtime
 from mibyan.tools.owner import Owner
 from mibyan.tools.results import ToolCall
 
-from .conftest import SOON, make_runtime
+from .conftest import SOON, compile_call, make_runtime
 from .hostile import check_well_formed
 
 FACES = {
@@ -24,6 +24,14 @@ FACES = {
     "guarded": lambda rt: rt.execute(ToolCall("x"), timeout=SOON),
     "awaited": lambda rt: asyncio.run(rt.aexecute(ToolCall("x"))),
 }
+
+
+def _quick(rt):
+    compile_call(rt, "x")
+    return rt.execute(ToolCall("x"), timeout=SOON)
+
+
+FACES["quick"] = _quick
 
 
 def descriptors() -> int:

@@ -17,7 +17,7 @@ from mibyan.dispatch import dispatcher, pipeline
 from mibyan.tools.owner import Owner
 from mibyan.tools.results import ToolCall
 
-from .conftest import SOON, make_runtime
+from .conftest import SOON, compile_call, make_runtime
 from .hostile import check_well_formed
 
 SHORT = 0.1
@@ -29,17 +29,29 @@ SLACK = 1.0
 #: The faces that enforce a time-out.
 ENFORCED = {
     "inline": lambda rt, call, **options: rt.execute(call, **options),
+    "quick": lambda rt, call, **options: _quick(rt, call, options),
+    "quick awaited": lambda rt, call, **options: asyncio.run(_quick_awaited(rt, call, options)),
     "awaited": lambda rt, call, **options: asyncio.run(rt.aexecute(call, **options)),
     "in a loop": lambda rt, call, **options: asyncio.run(_sync_in_loop(rt, call, options)),
     "many": lambda rt, call, timeout=None, **options: rt.call_many([call], timeout=timeout, **options)[0],
 }
 
 
+def _quick(rt, call, options):
+    compile_call(rt, call.name, options.get("session"))
+    return rt.execute(call, **options)
+
+
+async def _quick_awaited(rt, call, options):
+    compile_call(rt, call.name, options.get("session"))
+    return await rt.aexecute(call, **options)
+
+
 async def _sync_in_loop(rt, call, options):
     return rt.execute(call, **options)
 
 
-@pytest.fixture(params=["inline", "awaited", "in a loop"])
+@pytest.fixture(params=["inline", "quick", "awaited", "quick awaited", "in a loop"])
 def run(request, rt):
     """Runs a call on a face and says how long it took, in seconds."""
 

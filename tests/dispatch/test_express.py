@@ -57,7 +57,7 @@ def test_dispatch_H5_a_tool_that_is_called_again_is_compiled(rt, add):
 def test_dispatch_H5_without_the_usual_there_is_no_quick_way(rt, add):
     """What the compiled call doesn't know keeps the tool in the pipeline."""
     unusual = {
-        "checked": {"check_fn": lambda: True}, "asking": {"approval": lambda *_: None}, "limited": {"timeout": 5.0},
+        "checked": {"check_fn": lambda: True}, "asking": {"approval": lambda *_: None}, "limited": {"timeout": lambda _: 5.0},
         "cached": {"cache": True, "read_only": True}, "framed": {"untrusted_output": True},
         "dedicated": {"thread": "dedicated"}, "pooled": {"thread": "pool"},
     }  # fmt: skip
