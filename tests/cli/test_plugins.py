@@ -265,3 +265,15 @@ def test_a_home_that_is_a_file(run: Callable, tmp_path: Path, home: Path) -> Non
         assert (done.code, done.out) == (2, ""), words
         assert str(file) in done.err
     assert json.loads(run("config", "path", "--json", "--home", str(file)).out)["exists"] is False
+
+
+def test_the_line_that_keeps_a_plugin_off(run: Callable, bench: Path) -> None:
+    """plugins.L6: `plugins list` and `show` name the line of the configuration that decided, and the rule."""
+    (bench / "config.yaml").write_text("plugins:\n  disabled:\n    - Bench\n")
+    line = f"{bench}/config.yaml:3: plugins.disabled[0]"
+    (one,) = [one for one in run("plugins", "list", "--json").data["plugins"] if one["id"] == "bench"]
+    assert one["decided_by"] == line
+    assert line in run("plugins", "list").out
+    shown = run("plugins", "show", "bench", "--json").data
+    assert (shown["rule"], shown["decided_by"]) == ("plugins.L6", line)
+    assert line in run("plugins", "show", "bench").out

@@ -205,6 +205,16 @@ def test_toolsets_show_what_there_is_not(run: Callable, bench: Path, name: str, 
     assert (f"did you mean {meant!r}?" in done.err) is (meant is not None)
 
 
+def test_toolsets_show_what_a_plugin_that_is_off_would_bring(run: Callable, bench: Path) -> None:
+    """`toolsets show` of what only a disabled plugin would bring: 2, that plugin, the line that disables it, the way out."""
+    (bench / "config.yaml").write_text("plugins:\n  disabled: [bench]\n")
+    done = run("toolsets", "show", "bench")
+    assert (done.code, done.out) == (2, "")
+    assert f"{bench}/config.yaml:2: plugins.disabled[0]" in done.err
+    assert "plugin 'bench', which would bring it, is disabled" in done.err
+    assert "`mibyan plugins enable bench`" in done.err
+
+
 COMMANDS = [
     ["tools", "list"],
     ["tools", "schema"],

@@ -18,6 +18,7 @@ from mibyan.plugins.gates import operator_entry
 from mibyan.plugins.loader import PluginLoader
 from mibyan.tools.availability import Availability
 from mibyan.tools.entry import ToolEntry
+from mibyan.tools.origin import place_of
 
 from .world import World, answer, decisions, tool, tools, write
 
@@ -109,7 +110,12 @@ def test_the_second_start_imports_nothing_and_a_call_what_it_needs(
     assert (record.state, record.tools, record.import_ms) == ("ready", ("word",), None)
     assert record.reason.startswith("what it offers was learned on 20")
     lazy = tools(second)["word"]
-    assert (lazy.schema, lazy.toolset, lazy.origin, lazy.handler) == (eager.schema, eager.toolset, eager.origin, None)
+    assert (lazy.schema, lazy.toolset, lazy.origin, lazy.handler) == (
+        eager.schema,
+        eager.toolset,
+        place_of(eager),
+        None,
+    )
     assert len(imports) == 2
     before = second._services.store.generation
     assert answer(second, "word") == "word"
@@ -284,6 +290,7 @@ def plain(entry: ToolEntry) -> dict[str, Any]:
         **{k: (v if not callable(v) else "code") for k, v in values.items() if k not in CODE},
         **parts,
         "schema": entry.schema,
+        "origin": place_of(entry),
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mibyan.cli.tables import Column, show_fields, show_table
 from mibyan.errors import MibyanError
 from mibyan.plugins.rows import day, row
-from mibyan.plugins.state import DISABLED, FOUND, PROBLEMS
+from mibyan.plugins.state import DISABLED, FOUND, PROBLEMS, RULES
 from mibyan.records import record, replace
 from mibyan.report import Decision, DecisionLog
 from mibyan.text import one_line
@@ -34,7 +34,9 @@ def off(record: PluginRecord) -> PluginRecord:
     if record.state != FOUND and record.loaded_at is None:
         return record
     reason = "the configuration can't be used, and until it is mended plugins are off"
-    return replace(record, state=DISABLED, reason=reason, hint="mibyan config validate", loaded_at=None)
+    return replace(
+        record, state=DISABLED, reason=reason, hint="mibyan config validate", loaded_at=None, rule="", decided_by=None
+    )
 
 
 @record
@@ -60,7 +62,8 @@ class Found:
         log = DecisionLog()
         for one in self.records:
             if one.state in PROBLEMS:
-                log.add(Decision(one.state, f"plugin:{one.id}", one.reason, one.id, one.origin, one.hint, problem=True))
+                log.add(Decision(one.state, f"plugin:{one.id}", one.reason, one.id, one.origin, one.hint, problem=True,
+                                 rule=one.rule or RULES[one.state], decided_by=one.decided_by))  # fmt: skip
         tell_notes(self.runtime.plugins.notes, log)
         return [problem.to_dict() for problem in log.report().problems]
 
@@ -92,21 +95,26 @@ def _row(one: dict[str, Any]) -> list[str]:
 def _disabled(objects: Sequence[dict[str, Any]]) -> list[str]:
     """A plugin that is off is no problem, but its reader may wonder."""
     return [
-        _sentences(one["id"], {"kind": one["state"], "reason": one["reason"], "fix": one["hint"]})
+        _sentences(
+            one["id"],
+            {"kind": one["state"], "reason": one["reason"], "fix": one["hint"], "decided_by": one["decided_by"]},
+        )
         for one in objects
         if one["state"] == DISABLED
     ]
 
 
 def _sentences(who: str, problem: dict[str, Any]) -> str:
-    fix = f"\n    {one_line(problem['fix'], 500)}" if problem.get("fix") else ""
+    more = [problem.get("decided_by"), problem.get("fix")]
+    fix = "".join(f"\n    {one_line(line, 500)}" for line in more if line)
     return f"{one_line(who, 200)}: {problem['kind']}: {one_line(problem['reason'], 1000)}{fix}"
 
 
 def details(record: PluginRecord) -> dict[str, Any]:
     """One plugin as a JSON object, with its manifest."""
     manifest = record.candidate.manifest
-    return {**_object(record, None), "manifest": None if manifest is None else manifest.to_data()}
+    ruled = {"rule": record.rule or RULES[record.state], "decided_by": record.decided_by}
+    return {**_object(record, None), **ruled, "manifest": None if manifest is None else manifest.to_data()}
 
 
 def print_details(out: Output, told: dict[str, Any]) -> None:
@@ -118,6 +126,8 @@ def print_details(out: Output, told: dict[str, Any]) -> None:
         **{key: told[key] for key in ("id", "source", "version", "state", "reason")},
         "loaded at": told["loaded_at"] or "",
         "next": told["hint"] or "",
+        "rule": told["rule"],
+        "decided by": told["decided_by"] or "",
         "origin": told["origin"],
         **{key: str(manifest.get(key, "")) for key in said},
         **{key: ", ".join(manifest.get(key, ())) for key in ("requires_plugins", "after", "permissions")},

@@ -125,6 +125,14 @@ def _absent(records: Sequence[PluginRecord], expansion: Expansion) -> Iterator[M
                              one.decided_by, one.hint)  # fmt: skip
 
 
+def would_bring(runtime: Runtime, toolset: str) -> PluginRecord | None:
+    """A plugin that isn't loaded and would register tools under a toolset's name, if there is one."""
+    for one in runtime._parts.plugins.all_records():
+        if not one.is_usable and any(home_of(found) == toolset for _, found, _ in _offered(one)):
+            return one
+    return None
+
+
 def _offered(one: PluginRecord) -> Iterator[tuple[str, str, str]]:
     """Name, toolset and place of the tools that a plugin would register, as far as its text tells."""
     manifest = one.candidate.manifest

@@ -11,6 +11,7 @@ from mibyan.explain.sources import places_of, python_files, registrations_in
 from mibyan.paths import PROJECT_FOLDER
 from mibyan.plugins.sources.tools_dir import SKIPPED
 from mibyan.plugins.state import RULES
+from mibyan.plugins.telling import rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,7 +103,7 @@ def _missed(tool: str, toolset: str | None, place: str, note: Note | None) -> Cl
     reason, fix = (_NOBODYS, "Move it there.") if note is None else (note.text, note.hint)
     if note is None and Path(place.rpartition(":")[0]).name in SKIPPED:
         reason, fix = f"files called {', '.join(sorted(SKIPPED))} are no tools in a tools directory", "Rename it."
-    rule = "plugins.F6" if note is None or note.origin.endswith(".py") else "plugins.F5"
+    rule = (None if note is None else rule_of(note)) or "plugins.F6"
     return Claim(tool, "near_miss", reason, rule, None, None, toolset, place, None, fix)
 
 

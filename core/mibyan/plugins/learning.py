@@ -14,6 +14,7 @@ from mibyan.plugins.sources.files import read_bytes
 from mibyan.records import as_dict
 from mibyan.schema.frozen import thaw
 from mibyan.text import describe_exception, one_line
+from mibyan.tools.origin import place_of
 from mibyan.tools.registration import OPTIONS
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _tool_data(entry: ToolEntry, *, override: bool, numbers: dict[tuple[int, int
         "emoji": entry.emoji,
         "is_async": entry.is_async,
         "requires_env": entry.requires_env,
-        "origin": entry.origin,
+        "origin": place_of(entry),
         "flags": {key: value for key, value in options.items() if not callable(value)},
         "code": {key: numbers.setdefault(_identity(value), len(numbers)) for key, value in sorted(code.items())},
     }

@@ -18,7 +18,7 @@ _CHARACTERS_A_TOKEN = 4
 def row(record: PluginRecord, snapshot: RegistrySnapshot | None = None) -> dict[str, Any]:
     """One plugin as a JSON object.
 
-    Its keys: `id source version state reason hint origin tools hooks overrides import_ms schema_tokens loaded_at`.
+    Its keys: `id source version state reason hint decided_by origin tools hooks overrides import_ms schema_tokens loaded_at`.
 
     Args:
         record: The plugin.
@@ -31,6 +31,7 @@ def row(record: PluginRecord, snapshot: RegistrySnapshot | None = None) -> dict[
         "state": record.state,
         "reason": record.reason,
         "hint": record.hint,
+        "decided_by": record.decided_by,
         "origin": record.origin,
         "tools": list(record.tools),
         "hooks": list(record.hooks),

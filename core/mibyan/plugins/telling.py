@@ -16,11 +16,24 @@ if TYPE_CHECKING:
 
 #: What a note is in the report.
 _KINDS = {"unknown": "unknown", "shadowed": "shadowed"}
-#: The rule that a note is about.
-_RULES = {"near_miss": "plugins.F6", "unknown": "plugins.F2", "leftover": "plugins.F3", "skipped": "plugins.F3",
+#: The rule that a note is about; a near miss is of the place it was seen at.
+_RULES = {"unknown": "plugins.F2", "leftover": "plugins.F3", "skipped": "plugins.F3",
           "shadowed": "plugins.F3", "unreadable": "plugins.F5", "warning": "plugins.F1"}  # fmt: skip
 #: Notes that an operator would want to know about; the others are for `doctor`.
 _PROBLEMS = frozenset({"near_miss", "unknown", "warning", "unreadable"})
+
+
+def rule_of(note: Note) -> str | None:
+    """The rule by which something was passed over."""
+    if note.kind == "near_miss":
+        return (
+            "plugins.F6"
+            if note.origin.endswith(".py")
+            else "plugins.F3"
+            if note.origin.endswith("-info")
+            else "plugins.F5"
+        )
+    return _RULES.get(note.kind)
 
 
 def tell_state(
@@ -56,7 +69,7 @@ def tell_notes(notes: Iterable[Note], log: DecisionLog) -> None:
         kind = _KINDS.get(note.kind, "warning" if note.kind == "warning" else "skipped")
         subject = f"config:{note.origin}" if note.kind == "unknown" else f"path:{note.origin}"
         log.add(Decision(kind, subject, note.text, None, note.origin, note.hint, note.kind in _PROBLEMS,
-                         _RULES.get(note.kind)))  # fmt: skip
+                         rule_of(note)))  # fmt: skip
         if note.kind == "unreadable":
             import logging
 

@@ -48,7 +48,7 @@ def list_plugins(invocation: Invocation, load: bool) -> int:  # noqa: FBT001 - i
     """List the plugins: what each offers, or why it doesn't.
 
     Without --load none is imported: then each is as its last load left it, at that time. One that wasn't loaded since it
-    changed is `found`, with what its manifest says. With --json: {"plugins": [{id source version state reason hint origin
+    changed is `found`, with what its manifest says. With --json: {"plugins": [{id source version state reason hint decided_by origin
     tools hooks overrides import_ms schema_tokens loaded_at}], "problems": [...]}.
     """
     with _found(invocation, load=load) as found:

@@ -89,6 +89,20 @@ def _code(invocation: Invocation, runtime: Runtime) -> int:
     return exits.OK if is_strictly_fine(invocation, runtime, [runtime.toolsets.select()]) else exits.REFUSED
 
 
+def _tell_who_would_bring(runtime: Runtime, name: str) -> None:
+    """Raise, if a plugin that isn't loaded would bring the toolset.
+
+    Raises:
+        MibyanError: One would.
+    """
+    from mibyan.explain.toolset import would_bring
+
+    one = would_bring(runtime, name)
+    if one is not None:
+        reason = f"there is no toolset {one_line(name, 60)!r}: plugin {one.id!r}, which would bring it, is {one.state}"
+        raise MibyanError(f"{reason}: {one_line(one.reason, 500)}", origin=one.decided_by, hint=one.hint)
+
+
 def _require(runtime: Runtime, name: str) -> Toolset:
     """The toolset of a name.
 
@@ -97,6 +111,7 @@ def _require(runtime: Runtime, name: str) -> Toolset:
     """
     toolset = runtime.toolsets.get(name)
     if toolset is None:
+        _tell_who_would_bring(runtime, name)
         meant = runtime.toolsets.suggest(name)
         raise MibyanError(
             f"there is no toolset {one_line(name, 60)!r}" + (f"; did you mean {meant!r}?" if meant else ""),
