@@ -11,23 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.approvals.broker import Approvals
 from mibyan.config.load import LoadedConfig, load_config
-from mibyan.dispatch import call, frame
-from mibyan.dispatch.apart import run_apart
-from mibyan.dispatch.call import Call
-from mibyan.dispatch.chains import ChainRunner, Round
-from mibyan.dispatch.dispatcher import Dispatcher, Enforcement
-from mibyan.dispatch.express import Surroundings
-from mibyan.dispatch.handlers import HandlerSteps
-from mibyan.dispatch.keywords import KeywordCalls
-from mibyan.dispatch.lane import ExpressLane
-from mibyan.dispatch.limits import keep_in
-from mibyan.dispatch.pipeline import Pipeline
-from mibyan.dispatch.plans import Plans
-from mibyan.dispatch.redaction import Redactor, may_hold_credentials, variables_named
-from mibyan.dispatch.sessions import Sessions
 from mibyan.errors import MibyanError
 from mibyan.forks import renewed, survive
 from mibyan.hooks.table import HookTable
+from mibyan.once import once
 from mibyan.paths import as_path, mibyan_home
 from mibyan.report import DecisionLog
 from mibyan.tools.availability import Availability
@@ -39,7 +26,13 @@ from mibyan.views import ApprovalsView
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mibyan.calling import Calling
+    from mibyan.dispatch.dispatcher import Dispatcher
+    from mibyan.dispatch.keywords import KeywordCalls
+    from mibyan.dispatch.lane import ExpressLane
+    from mibyan.dispatch.redaction import Redactor
     from mibyan.dispatch.session import Session
+    from mibyan.dispatch.sessions import Sessions
     from mibyan.plugins.loader import PluginLoader
     from mibyan.tools.store import RegistrySnapshot
     from mibyan.toolsets.definitions import DefinitionBuilder
@@ -69,22 +62,16 @@ class Parts:
         #: Code that can't be attributed: it may take free names, and remove what it took that way.
         self.nobody = Owner("unattributed", "unattributed")
         settings = self.config.settings
-        self._redactor = Redactor(self._secret_names, lambda: self._credentials[1])
         self._secrets_kept: tuple[RegistrySnapshot, frozenset[str]] | None = None
         self.store = RegistryStore(last_wins=settings.namespace.collisions == "last_wins", log=self.log)
         self.hooks = HookTable(self.log)
         self.approvals = Approvals(settings.approvals.timeout, log=self.log, run_async=self._start_async,
-                                   clean=self._redactor.redact)  # fmt: skip
+                                   clean=self.clean)  # fmt: skip
         self.availability = Availability(
             settings.availability.ttl, settings.availability.grace, log=self.log,
-            run_async=self._run_async, acting_as=lambda owner: acting_as(self.store, owner), clean=self._redactor.redact,
+            run_async=self._run_async, acting_as=lambda owner: acting_as(self.store, owner), clean=self.clean,
             apart=self._run_apart, limit=settings.dispatch.hook_timeout,
         )  # fmt: skip
-        self._chains = ChainRunner(lambda: settings.dispatch.hook_timeout, self.log, self._redactor.redact)
-        self.dispatcher = self._make_dispatcher()
-        self.sessions = Sessions(self.scope, self._session_ended)
-        self.lane = self._make_lane()
-        self.calls = KeywordCalls(self.lane, self.sessions, self.dispatcher, self._make_call)
         self._lock = threading.RLock()
         self._plugins: PluginLoader | None = None
         self._toolsets: ToolsetResolver | None = None
@@ -92,6 +79,9 @@ class Parts:
         self._plugin_configs: dict[str, Mapping[str, Any]] = {}
         self._loaded = False
         self._closed = False
+        #: Whether calls are answered with an error from now on.
+        self._refusing = False
+        self._calling_lock = threading.Lock()
         #: Taken once, by whoever closes it.
         self._closing = threading.Lock()
         #: The runtime these are the parts of.
@@ -99,31 +89,60 @@ class Parts:
         self._connect()
         survive(self)
 
-    def _make_dispatcher(self) -> Dispatcher:
-        settings = self.config.settings
-        plans = Plans(validate=settings.dispatch.validate, max_result_chars=settings.dispatch.max_result_chars)
-        keep = keep_in(self.home / "cache" / "results")
-        handlers = HandlerSteps(settings, self._redactor, keep, self._plugin_config)
-        pipeline = Pipeline(
-            self.store, self.hooks, self._chains, self.availability, plans, handlers, self.approvals
-        )  # fmt: skip
-        self._plans, self._handlers = plans, handlers
-        handlers.transform = pipeline.transform
-        self.store.on_change = plans.forget
-        always = self.config.is_written("dispatch.timeout") or self.config.is_written("dispatch.hook_timeout")
-        return Dispatcher(
-            self.store, pipeline, Enforcement(settings.dispatch.timeout, settings.dispatch.hook_timeout, always)
-        )
+    # Running calls -----------------------------------------------------------------------------------------------
 
-    def _make_lane(self) -> ExpressLane:
-        around = Surroundings(self.store, self.hooks, self._chains, self._handlers, self.dispatcher.go_on)
-        return ExpressLane(around, self._plans, self.sessions, self.dispatcher)
+    @once
+    def calling(self) -> Calling:
+        """What runs calls; made when it is first needed, which most commands never do."""
+        from mibyan.calling import Calling
+
+        with self._calling_lock:
+            made: Calling | None = vars(self).get("calling")
+            if made is None:
+                made = vars(self)["calling"] = Calling(self)
+                self.store.dispatcher = made.calls.text
+                if self._refusing:
+                    made.dispatcher.refuse()
+                if self._closed:
+                    made.close()
+            return made
+
+    @once
+    def dispatcher(self) -> Dispatcher:
+        """Runs the calls."""
+        return self.calling.dispatcher
+
+    @once
+    def sessions(self) -> Sessions:
+        """The conversations."""
+        return self.calling.sessions
+
+    @once
+    def lane(self) -> ExpressLane:
+        """The quick way of calls."""
+        return self.calling.lane
+
+    @once
+    def calls(self) -> KeywordCalls:
+        """Calls by keywords."""
+        return self.calling.calls
+
+    @once
+    def redactor(self) -> Redactor:
+        """Takes secrets out of texts."""
+        from mibyan.dispatch.redaction import Redactor
+
+        return Redactor(self._secret_names, lambda: self._credentials[1])
+
+    def clean(self, text: str) -> str:
+        """A text without secrets."""
+        return self.redactor.redact(text)
 
     def _connect(self) -> None:
         """Hand the registry what stands above it."""
         self.store.parts = self
         self.store.line_of = self.config.line_of
-        self.store.dispatcher = self.calls.text
+        self.store.dispatcher = lambda name, args, context: self.calls.text(name, args, context)  # noqa: PLW0108 - likewise
         self.store.definer = lambda names, quiet: self.definitions.build_named(names, quiet=quiet)
         self.store.prober = self.availability.verdicts
         self.store.members = lambda toolset: self.toolsets.resolve(toolset)  # noqa: PLW0108 - made on first use
@@ -164,7 +183,7 @@ class Parts:
             store=self.store, hooks=self.hooks, config=self.config, home=self.home, project=self.project, log=self.log,
             run_async=self._run_async, dispatch_tool=self.calls.of_plugin,
             approvals=ApprovalsView(self.approvals, "a plugin"),
-            safe_mode=self.safe_mode, clean=self._redactor.redact, also=tuple(also), no=self._named[1],
+            safe_mode=self.safe_mode, clean=self.clean, also=tuple(also), no=self._named[1],
         ))  # fmt: skip
 
     @property
@@ -192,7 +211,7 @@ class Parts:
                 self.toolsets, lambda: self.store.snapshot, self.availability, self.log,
                 patch=self._patch, is_patched=lambda: bool(self.hooks.chain("mibyan_patch_definitions")),
                 patch_token=lambda: self.hooks.generation,
-                acting_as=lambda owner: acting_as(self.store, owner), clean=self._redactor.redact,
+                acting_as=lambda owner: acting_as(self.store, owner), clean=self.clean,
             )  # fmt: skip
         return self._definitions
 
@@ -224,16 +243,6 @@ class Parts:
         session._kept_scope = (generation, selection.names)
         return selection.names
 
-    def _session_ended(self, session: Session) -> None:
-        """`on_session_end`, for a session in which a call was made; an implementation that hangs holds nothing up."""
-        if not session.started:
-            return
-        chain = self.hooks.chain("on_session_end")
-        if chain:
-            values = {"session_id": session.id, "platform": session.platform}
-            steps = self._chains.run_observers(chain, _nowhere, lambda _: dict(values))
-            self.dispatcher.watch_steps(steps, Call("on_session_end", None, session))
-
     # What the parts ask of one another ---------------------------------------------------------------------------
 
     def _patch(
@@ -241,22 +250,7 @@ class Parts:
     ) -> Mapping[str, Mapping[str, Any]]:
         """What the plugins' `mibyan_patch_definitions` say, the later plugin last."""
         chain = self.hooks.chain("mibyan_patch_definitions")
-        merged: dict[str, dict[str, Any]] = {}
-
-        def take(implementation: Any, changes: dict[str, dict[str, Any]]) -> None:
-            del implementation
-            for tool, change in changes.items():
-                merged.setdefault(tool, {}).update(change)
-
-        if chain:
-            values = {"definitions": definitions, "names": frozenset(names)}
-            turn = Round(_nowhere, lambda _: dict(values), _read_patch, take, self._chains.complain)
-            self.dispatcher.run_steps(self._chains.run(chain, turn))
-        return merged
-
-    def _make_call(self, name: str, args: Any, **known: Any) -> Call:
-        made: Call = self.runtime.make_call(name, args, **known)
-        return made
+        return self.calling.patches(chain, definitions, names) if chain else {}
 
     def _run_async(self, awaitable: Any) -> Any:
         return self.dispatcher.run_async(awaitable)
@@ -267,12 +261,14 @@ class Parts:
         if loading is not None and loading._TURN.is_mine:
             job()  # Its plugin may have to be loaded, and only this thread has the turn for that.
             return True
+        from mibyan.dispatch.apart import run_apart
+
         return run_apart(self.dispatcher.runners, "a check", job, moment, take_over)
 
     def _start_async(self, awaitable: Any) -> None:
         self.dispatcher.start_async(awaitable)
 
-    def _plugin_config(self, plugin_id: str | None) -> Mapping[str, Any]:
+    def plugin_config(self, plugin_id: str | None) -> Mapping[str, Any]:
         """What the operator gave a plugin for its own: the same as its `ctx.config`, whatever the spelling of its id."""
         if plugin_id is None:
             return {}
@@ -283,6 +279,8 @@ class Parts:
     @cached_property
     def _credentials(self) -> tuple[frozenset[str], frozenset[str]]:
         """What the configuration says is secret: names of variables, and texts in the configuration itself."""
+        from mibyan.dispatch.redaction import may_hold_credentials, variables_named
+
         data = self.config.settings.to_data()
         names = frozenset(variables_named(data))
         if not may_hold_credentials(data):
@@ -311,44 +309,43 @@ class Parts:
     def after_fork(self) -> None:
         """In a child process: fresh locks, threads and loops; what was running runs in the parent."""
         self._lock = renewed(self._lock)
-        call.after_fork()
-        frame.after_fork()
-        parts = (self.store, self.hooks, self.approvals, self.availability, self.sessions, self.dispatcher,
-                 self._toolsets, self._plugins)  # fmt: skip
+        self._calling_lock = threading.Lock()
+        calling = self._made_calling()
+        if calling is not None:
+            from mibyan.dispatch import call, frame
+
+            call.after_fork()
+            frame.after_fork()
+        made = () if calling is None else (calling.sessions, calling.dispatcher)
+        parts = (self.store, self.hooks, self.approvals, self.availability, *made, self._toolsets, self._plugins)
         for part in parts:
             if part is not None:
                 part.after_fork()
 
     def close(self) -> None:
         """End everything that runs; from the first moment on, calls are answered with an error."""
-        self.dispatcher.refuse()
+        with self._calling_lock:
+            self._refusing = True
+        calling = self._made_calling()
+        if calling is not None:
+            calling.dispatcher.refuse()
         if not self._closing.acquire(blocking=False):
             return
-        self.sessions.close()
+        if calling is not None:
+            calling.sessions.close()
         self._closed = True
         self.approvals.close()
         plugins = self._plugins
         if plugins is not None:
             plugins.close()
-        self.dispatcher.close()
+        calling = self._made_calling()
+        if calling is not None:
+            calling.close()
 
-
-def _nowhere(step: str, **facts: Any) -> None:
-    """The trace of steps that belong to no call."""
-    del step, facts
-
-
-def _read_patch(answer: Any) -> dict[str, dict[str, Any]]:
-    """What an implementation of `mibyan_patch_definitions` answered.
-
-    Raises:
-        TypeError: It isn't a mapping of mappings by tool name.
-    """
-    changes = {tool: dict(change) for tool, change in dict(answer).items()}
-    if not all(isinstance(tool, str) for tool in changes):
-        msg = "the keys must be names of tools"
-        raise TypeError(msg)
-    return changes
+    def _made_calling(self) -> Calling | None:
+        """What runs calls, if anything had to be run so far."""
+        made: Calling | None = vars(self).get("calling")
+        return made
 
 
 def _project(project: str | os.PathLike[str] | None) -> Path | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Self
 
-from mibyan.dispatch.call import Call
-from mibyan.dispatch.checks import read_any_text, read_hook, read_name, read_seconds
+from mibyan.dispatch.checks import read_hook, read_seconds
 from mibyan.parts import Parts
 from mibyan.tools.registry import ToolRegistry
 from mibyan.tools.results import ToolCall, ToolResult
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mibyan.config.load import LoadedConfig
     from mibyan.config.settings import Settings
     from mibyan.dispatch.batch_plan import BatchPlan
+    from mibyan.dispatch.call import Call
     from mibyan.dispatch.session import Session
     from mibyan.hooks.table import HookTable
     from mibyan.plugins.loader import PluginLoader
@@ -271,10 +272,7 @@ class Runtime:
     ) -> Call:  # fmt: skip
         """A call ready for the pipeline, for fronts; see `call` for the arguments and errors."""
         self._parts.load()
-        return Call(
-            read_name(name), args, self._parts.sessions.find(session), read_any_text(tool_call_id, "tool_call_id"),
-            read_any_text(task_id, "task_id"), read_any_text(user_task, "user_task"), read_seconds(timeout),
-        )  # fmt: skip
+        return self._parts.calling.make(name, args, session, task_id, tool_call_id, user_task, timeout)
 
     def plan(
         self, calls: Iterable[ToolCall], *, session: Session | str | None = None, max_workers: int | None = None,

@@ -6,7 +6,7 @@ Library code never prompts: a runtime has no channel until its host sets one, an
 from __future__ import annotations
 
 import logging
-import secrets
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -150,7 +150,7 @@ class Approvals:
         command = args.get("command")
         text = command if isinstance(command, str) and set(args) == {"command"} else to_json(dict(args))
         return ApprovalRequest(
-            f"apr_{secrets.token_hex(8)}", session_id, tool_name, visible(text), (), visible(bounded(ask.reason, 2000)),
+            f"apr_{os.urandom(8).hex()}", session_id, tool_name, visible(text), (), visible(bounded(ask.reason, 2000)),
             time.time() + self._timeout,
         )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.values import Rendered, is_json
@@ -62,7 +62,7 @@ def keep_in(folder: Path) -> Callable[[str], str | None]:
         from mibyan.errors import MibyanError
         from mibyan.paths import write_atomic
 
-        path = folder / f"{uuid.uuid4().hex}.txt"
+        path = folder / f"{os.urandom(16).hex()}.txt"
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_atomic(path, text, mode=0o600)

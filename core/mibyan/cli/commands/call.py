@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import secrets
+import os
 from typing import TYPE_CHECKING
 
 from mibyan.cli import exits
@@ -47,7 +47,7 @@ def call(invocation: Invocation, name: str, arguments: tuple[str, ...], yes: boo
     needs approval is asked on a terminal, else it is denied, unless --yes grants it. Ends with 1 if the status is error,
     timeout or cancelled, with 3 if it is blocked or denied; a shell command's own exit code is data.
     """
-    made = ToolCall(name, read_arguments(arguments), f"call_{secrets.token_hex(8)}")
+    made = ToolCall(name, read_arguments(arguments), f"call_{os.urandom(8).hex()}")
     trace = invocation.trace()
     with invocation.runtime() as runtime:
         loaded(invocation, runtime)

@@ -1,0 +1,127 @@
+"""`Calling`: the parts of a runtime that run calls; made when the first call, or whatever else must be run, comes.
+
+A runtime that only says which tools there are needs none of them, and doesn't import what they stand on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mibyan.dispatch.call import Call
+from mibyan.dispatch.chains import ChainRunner, Round
+from mibyan.dispatch.checks import read_any_text, read_name, read_seconds
+from mibyan.dispatch.dispatcher import Dispatcher, Enforcement
+from mibyan.dispatch.express import Surroundings
+from mibyan.dispatch.handlers import HandlerSteps
+from mibyan.dispatch.keywords import KeywordCalls
+from mibyan.dispatch.lane import ExpressLane
+from mibyan.dispatch.limits import keep_in
+from mibyan.dispatch.pipeline import Pipeline
+from mibyan.dispatch.plans import Plans
+from mibyan.dispatch.sessions import Sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mibyan.dispatch.session import Session
+    from mibyan.parts import Parts
+
+
+class Calling:
+    """What runs the calls of one runtime.
+
+    Args:
+        parts: The runtime's other parts.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        settings = parts.config.settings
+        self._parts = parts
+        self._chains = ChainRunner(lambda: settings.dispatch.hook_timeout, parts.log, parts.redactor.redact)
+        self._plans = Plans(validate=settings.dispatch.validate, max_result_chars=settings.dispatch.max_result_chars)
+        keep = keep_in(parts.home / "cache" / "results")
+        self._handlers = HandlerSteps(settings, parts.redactor, keep, parts.plugin_config)
+        self.dispatcher = self._make_dispatcher()
+        self.sessions = Sessions(parts.scope, self._session_ended)
+        self.lane = self._make_lane()
+        self.calls = KeywordCalls(self.lane, self.sessions, self.dispatcher, self._make_loaded)
+
+    def _make_dispatcher(self) -> Dispatcher:
+        parts = self._parts
+        pipeline = Pipeline(
+            parts.store, parts.hooks, self._chains, parts.availability, self._plans, self._handlers, parts.approvals
+        )  # fmt: skip
+        self._handlers.transform = pipeline.transform
+        parts.store.on_change = self._plans.forget
+        limits = parts.config.settings.dispatch
+        always = parts.config.is_written("dispatch.timeout") or parts.config.is_written("dispatch.hook_timeout")
+        return Dispatcher(parts.store, pipeline, Enforcement(limits.timeout, limits.hook_timeout, always))
+
+    def _make_lane(self) -> ExpressLane:
+        parts = self._parts
+        around = Surroundings(parts.store, parts.hooks, self._chains, self._handlers, self.dispatcher.go_on)
+        return ExpressLane(around, self._plans, self.sessions, self.dispatcher)
+
+    def make(
+        self, name: str, args: Any, session: Session | str | None = None, task_id: str | None = None,
+        tool_call_id: str | None = None, user_task: str | None = None, timeout: float | None = None,
+    ) -> Call:  # fmt: skip
+        """A call ready for the pipeline; see `Runtime.call` for the arguments and errors."""
+        return Call(
+            read_name(name), args, self.sessions.find(session), read_any_text(tool_call_id, "tool_call_id"),
+            read_any_text(task_id, "task_id"), read_any_text(user_task, "user_task"), read_seconds(timeout),
+        )  # fmt: skip
+
+    def _make_loaded(self, name: str, args: Any, **known: Any) -> Call:
+        """The same, once the plugins are loaded."""
+        made: Call = self._parts.runtime.make_call(name, args, **known)
+        return made
+
+    def close(self) -> None:
+        """End all sessions and everything that runs."""
+        self.sessions.close()
+        self.dispatcher.close()
+
+    def _session_ended(self, session: Session) -> None:
+        """`on_session_end`, for a session in which a call was made; an implementation that hangs holds nothing up."""
+        if not session.started:
+            return
+        chain = self._parts.hooks.chain("on_session_end")
+        if chain:
+            values = {"session_id": session.id, "platform": session.platform}
+            steps = self._chains.run_observers(chain, _nowhere, lambda _: dict(values))
+            self.dispatcher.watch_steps(steps, Call("on_session_end", None, session))
+
+    def patches(
+        self, chain: Any, definitions: Mapping[str, Mapping[str, Any]], names: tuple[str, ...]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """What the implementations of `mibyan_patch_definitions` say, the later plugin last."""
+        merged: dict[str, dict[str, Any]] = {}
+
+        def take(implementation: Any, changes: dict[str, dict[str, Any]]) -> None:
+            del implementation
+            for tool, change in changes.items():
+                merged.setdefault(tool, {}).update(change)
+
+        values = {"definitions": definitions, "names": frozenset(names)}
+        turn = Round(_nowhere, lambda _: dict(values), _read_patch, take, self._chains.complain)
+        self.dispatcher.run_steps(self._chains.run(chain, turn))
+        return merged
+
+
+def _nowhere(step: str, **facts: Any) -> None:
+    """The trace of steps that belong to no call."""
+    del step, facts
+
+
+def _read_patch(answer: Any) -> dict[str, dict[str, Any]]:
+    """What an implementation of `mibyan_patch_definitions` answered.
+
+    Raises:
+        TypeError: It isn't a mapping of mappings by tool name.
+    """
+    changes = {tool: dict(change) for tool, change in dict(answer).items()}
+    if not all(isinstance(tool, str) for tool in changes):
+        msg = "the keys must be names of tools"
+        raise TypeError(msg)
+    return changes
