@@ -46,7 +46,7 @@ class Scope:
         self._local_names = local_names
         self._globals: Mapping[str, Any] = getattr(function, "__globals__", {})
         self._fallback = fallback
-        self._is_usual = _NAMES.keys().isdisjoint(self._globals) and _NAMES.keys().isdisjoint(local_names or ())
+        self._usual: bool | None = None
 
     def resolve(self, annotation: Any) -> Any:
         """The type that an annotation means.
@@ -54,11 +54,20 @@ class Scope:
         Raises:
             Exception: A name in it isn't defined, or it isn't an expression; which exception is Python's choice.
         """
+        if type(annotation) is type:
+            return annotation
         if not isinstance(annotation, str):
             return self._evaluated(annotation) if _has_text(annotation) else annotation
-        if self._is_usual and _ONLY_NAMES.fullmatch(annotation):
+        if _ONLY_NAMES.fullmatch(annotation) and self._is_usual():
             return _everywhere(annotation)
         return self._evaluated(annotation)
+
+    def _is_usual(self) -> bool:
+        """Whether the names that mean the same everywhere do so here; a module may have thousands of names."""
+        if self._usual is None:
+            local_names = self._local_names or ()
+            self._usual = not any(name in self._globals or name in local_names for name in _NAMES)
+        return self._usual
 
     def _evaluated(self, annotation: Any) -> Any:
         def holder() -> None: ...
@@ -95,6 +104,8 @@ def means(annotation: Any, wanted: type | None) -> bool:
     """Whether an annotation is `wanted`, by identity; `Optional` and `Annotated` of it are."""
     if annotation is wanted:
         return wanted is not None
+    if type(annotation) is type:
+        return False
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return means(args[0], wanted)

@@ -79,8 +79,8 @@ def converter(annotation: Any) -> Converter | None:
     Returns:
         A function, or `None` if every JSON value is its own Python value.
     """
-    if annotation is float:
-        return _to_float
+    if type(annotation) is type:
+        return _to_float if annotation is float else None
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is list and (item := converter(args[0])) is not None:
         return lambda value: [item(each) for each in value] if isinstance(value, list) else value
