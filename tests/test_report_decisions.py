@@ -180,3 +180,17 @@ def test_plugins_W5_a_load_that_goes_well_leaves_no_old_failure(tmp_path: Path) 
         runtime.plugins.reload("once")
         assert [one for one in runtime.report().decisions if one.kind == "failed"] == []
         assert runtime.call("word", {}) == "x"
+
+
+@pytest.mark.parametrize(
+    ("body", "rule"), [("return mibyan.Block('no')", "dispatch.H1"), ("raise ValueError", "dispatch.H2")]
+)
+def test_plugins_W5_a_hook_that_blocks_is_told_once(tmp_path: Path, body: str, rule: str) -> None:
+    """dispatch.H1, H2: whose hook blocks calls of which tool, however often, and the command that ends it."""
+    plugin(tmp_path, "word", TOOL.format("word", "words", ""))
+    plugin(tmp_path, "guard", f"import mibyan\n@mibyan.hookimpl\ndef pre_tool_call(tool_name):\n    {body}\n")
+    with Runtime(tmp_path) as runtime:
+        results = [runtime.call("word", {"number": number}) for number in range(3)]
+        (told,) = [one for one in runtime.report().about("tool:word") if one.kind == "blocked"]
+    assert all("error" in result for result in results)
+    assert (told.plugin_id, told.rule, told.fix) == ("guard", rule, "mibyan plugins disable guard")

@@ -21,7 +21,7 @@ def test_why_as_json(run: Callable, bench: Path) -> None:
     done = run("tools", "why", "word", "--json")
     assert done.code == 0
     assert list(done.data) == [
-        "name", "state", "sentence", "candidates", "left_out", "unknown", "suggestions", "ways", "decisions",
+        "name", "state", "sentence", "candidates", "left_out", "unknown", "suggestions", "ways", "obstacles", "decisions",
     ]  # fmt: skip
     assert [(one["plugin"], one["state"], one["rule"]) for one in done.data["candidates"]] == [
         ("late", "ready", "registry.R4"), ("later", "rejected", "registry.R4"), ("shut", "disabled", "plugins.L6"),

@@ -339,3 +339,14 @@ def test_plugins_W5_a_learned_plugin_is_not_run_either(home: Home) -> None:
     again = home.why("word")
     assert (again.state, again.claims[0].origin) == ("unchecked", first.claims[0].origin)
     assert home.why("word", Asked(load=True)).claims[0].reason == "no moon"
+
+
+def test_plugins_W5_what_blocks_its_calls(home: Home) -> None:
+    """plugins.M2: a tool that is there and can't be called, since a policy can't be used: which one, and the way out."""
+    home.plugin("p", registering("word"))
+    home.plugin("guard", "raise ValueError('no guard')\n", {"role": "policy"})
+    answer = home.why("word")
+    assert answer.state == "ready"
+    (told,) = answer.obstacles
+    assert "'guard'" in told
+    assert "mibyan plugins disable guard" in told

@@ -21,6 +21,7 @@ def print_answer(out: Output, answer: Answer) -> None:
     left_out = {form: reason for form, reason in answer.left_out.items() if answer.state != "left_out"}
     for title, lines in (
         ("Left out of:", [f"{form}: {reason}" for form, reason in left_out.items()]),
+        ("Calls of it are blocked:", answer.obstacles),
         ("What can't be known without running code:", answer.open_questions),
         ("Alike:", answer.suggestions),
         ("Where such a tool could come from:", answer.ways),

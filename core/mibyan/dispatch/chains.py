@@ -13,6 +13,7 @@ from mibyan.report import Decision, DecisionLog, turn_off
 from mibyan.text import describe_exception, for_model
 
 if TYPE_CHECKING:
+    from mibyan.dispatch.call import Call
     from mibyan.hooks.table import HookChain, Implementation
 
 log = logging.getLogger("mibyan.hooks")
@@ -156,6 +157,20 @@ class ChainRunner:
         for answer in () if added is _FAILED else added:
             turn.take(wrapper, answer.read)
             answers.append(answer.raw)
+
+    def tell_block(self, implementation: Implementation, call: Call, *, failed: bool = False) -> None:
+        """Put into the report that an implementation blocks calls of a tool; not what it said, which may differ each time."""
+        entry = call.entry
+        if entry is None:
+            return
+        plugin_id = implementation.owner.plugin_id
+        reason = f"{implementation.label} blocks calls of it" + (
+            ", since it fails" if failed else "; their results say why"
+        )
+        self._decisions.add(
+            Decision("blocked", f"tool:{entry.name}", reason, plugin_id, None, turn_off(plugin_id) or "It is the host's hook.",
+                     rule="dispatch.H2" if failed else "dispatch.H1")
+        )  # fmt: skip
 
     def complain(self, implementation: Implementation, how: str) -> None:
         """Say once that an implementation failed where that changes nothing (dispatch.H3)."""

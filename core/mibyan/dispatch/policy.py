@@ -32,6 +32,7 @@ class Ballot:
         match decision:
             case Block():
                 self.blocks.append((who, decision))
+                self.runner.tell_block(implementation, self.call)
             case Ask():
                 self.asks.append((who, decision))
             case Modify():
@@ -48,6 +49,7 @@ class Ballot:
             return
         message = f"Blocked: {implementation.label} failed ({how}), and a policy that fails doesn't let calls through."
         self.blocks.append((_who(implementation), Block(message)))
+        self.runner.tell_block(implementation, self.call, failed=True)
 
     def modified(self) -> dict[str, Any]:
         """The arguments with all modifications; where two change one key the later plugin's counts."""

@@ -77,6 +77,8 @@ class Answer:
     suggestions: tuple[str, ...] = ()
     #: Where such a tool could come from.
     ways: tuple[str, ...] = ()
+    #: What keeps calls of it from running although it is there: policies that block, with the way out.
+    obstacles: tuple[str, ...] = ()
     #: What the report has about the tool.
     decisions: tuple[Decision, ...] = ()
 
@@ -90,6 +92,6 @@ class Answer:
         return {
             "name": self.name, "state": self.state, "sentence": self.sentence,
             "candidates": [claim.to_dict() for claim in self.claims], "left_out": dict(self.left_out),
-            "unknown": list(self.open_questions), "suggestions": list(self.suggestions), "ways": list(self.ways),
+            "unknown": list(self.open_questions), "suggestions": list(self.suggestions), "ways": list(self.ways), "obstacles": list(self.obstacles),
             "decisions": [decision.to_dict() for decision in self.decisions],
         }  # fmt: skip

@@ -57,7 +57,8 @@ class _Question:
         self._ask_further(entry, claims)
         return Answer(
             self.name, _state(claims), self._sentence(claims, suggestions), tuple(claims), left_out, tuple(self._open),
-            tuple(suggestions), () if claims else tuple(ways(self.name, self._parts)), self._decisions(),
+            tuple(suggestions), () if claims else tuple(ways(self.name, self._parts)), self._obstacles(),
+            self._decisions(),
         )  # fmt: skip
 
     def _import_holder(self) -> None:
@@ -97,6 +98,17 @@ class _Question:
             self._open.append(
                 "in safe mode only built-in plugins were looked for: leave --safe-mode out to see the others"
             )
+
+    def _obstacles(self) -> tuple[str, ...]:
+        """What blocks calls, of this tool or of all."""
+        report = self._parts.log.report()
+        blocks = [
+            one
+            for subject in ("hook:pre_tool_call", f"tool:{self.name}")
+            for one in report.about(subject)
+            if one.kind == "blocked"
+        ]
+        return tuple(f"{one.reason} ({one.rule}): {one.fix}" for one in blocks)
 
     def _decisions(self) -> tuple[Decision, ...]:
         return self._parts.log.report().about(f"tool:{self.name}")

@@ -181,7 +181,7 @@ def why(
     Every candidate for NAME, whoever has it first: where it is (file:line), the rule that decided, the line of the
     configuration if it was one, and what would change it. No plugin with frozen definitions is imported, except with
     --load. With --json: {"name", "state", "sentence", "candidates": [{tool state reason rule plugin source toolset origin
-    decided_by fix}], "left_out", "unknown", "suggestions", "ways", "decisions"}; the state is ready, unchecked, hidden, unavailable,
+    decided_by fix}], "left_out", "unknown", "suggestions", "ways", "obstacles", "decisions"}; the state is ready, unchecked, hidden, unavailable,
     left_out, absent or unknown.
     """
     from mibyan.cli.whyview import print_answer
