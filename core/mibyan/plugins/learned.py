@@ -76,9 +76,9 @@ class Conditions:
             and all(states[name] == state for name, state in self.modules)
         )
 
-    def same_files_and_modules(self, other: Conditions) -> bool:
-        """Whether the files and the modules are the same, whatever the configuration and the environment are."""
-        return (self.content, self.modules) == (other.content, other.modules)
+    def are_as(self, now: Conditions, config: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+        """Whether these, which may have been taken earlier, are the same as those of now."""
+        return (self.content, self.modules) == (now.content, now.modules) and self.same_case(config, environ)
 
     def same_case(self, config: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
         """Whether the configuration and the environment are the same, whatever the files are."""
@@ -185,6 +185,10 @@ class Learned:
     def says_the_same(self, other: Learned) -> bool:
         """Whether both registered the same."""
         return (self.acts, self.hooks) == (other.acts, other.hooks)
+
+    def tells_all_of(self, other: Learned) -> bool:
+        """Whether nothing in `other` is news."""
+        return self.says_the_same(other) and self.told == other.told
 
     def after(self, earlier: Learned) -> Learned:
         """The same, with the drifts of what was learned under the same conditions before, and one more if it differs."""

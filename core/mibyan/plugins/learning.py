@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import marshal
+import re
 import time
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from mibyan.plugins.learned import Conditions, Learned, module_place
-from mibyan.plugins.literals import Named, named_in
 from mibyan.plugins.policies import is_policy
 from mibyan.plugins.sources.files import read_bytes
 from mibyan.records import as_dict
@@ -23,12 +23,17 @@ if TYPE_CHECKING:
     from mibyan.plugins.candidate import Candidate
     from mibyan.plugins.contents import File
     from mibyan.plugins.ledger import Ledger, Registered
+    from mibyan.plugins.literals import Named
     from mibyan.plugins.services import LoaderServices
     from mibyan.plugins.transaction import Transaction
     from mibyan.tools.entry import ToolEntry
 
 #: Bytes of Python sources that are looked through.
 SOURCES_LIMIT = 16 * 1024 * 1024
+
+#: What the names of variables have whose values are secret, and how long such a value is at least.
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+_LONG = 6
 
 #: The hooks that the loader itself calls.
 _OWN_HOOKS = frozenset({"mibyan_register", "mibyan_unload"})
@@ -92,6 +97,7 @@ def learned(
     told = tuple(
         as_dict(one) for one in services.log if one.plugin_id == candidate.id and one.kind in {"unknown", "warning"}
     )
+    _require_no_secret((acts, told), found, services, running.before.environ)
     made = Learned(found, acts, hooks, told, time.time())
     try:
         marshal.dumps(made.to_data())
@@ -153,6 +159,23 @@ def _tool_data(entry: ToolEntry, *, override: bool, numbers: dict[tuple[int, int
     }
 
 
+def _require_no_secret(data: Any, found: Conditions, services: LoaderServices, environ: Mapping[str, str]) -> None:
+    """Raise if what would be kept holds a secret: a plugin can write one into a description.
+
+    Raises:
+        UnlearnableError: It does.
+    """
+    import json
+
+    text = json.dumps(data, ensure_ascii=False, default=repr)
+    names = [name for name in found.variables if name in environ and _SECRET.search(name)]
+    told = [name for name in names if len(environ[name]) >= _LONG and environ[name] in text]
+    if told:
+        raise UnlearnableError(f"the value of the variable {told[0]} stands in what it registers")
+    if services.clean(text) != text:
+        raise UnlearnableError("a secret stands in what it registers")
+
+
 def _identity(function: Any) -> tuple[int, int]:
     if type(function) is MethodType:
         return id(function.__func__), id(function.__self__)
@@ -188,6 +211,8 @@ def _named(files: Iterable[str]) -> Named:
     Raises:
         UnlearnableError: One can't be read, or there are none, or too many.
     """
+    from mibyan.plugins.literals import Named, named_in
+
     whole, size, seen = Named(), 0, False
     for path in files:
         if not path.endswith((".py", ".pyw")):

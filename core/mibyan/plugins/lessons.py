@@ -119,19 +119,26 @@ class Lessons:
         if digest is None or files is None:
             raise learning.UnlearnableError("it can't be told whether its files are as they were")
         config, environ = self._config(candidate), running.before.environ
-        conditions = learning.conditions(digest, config, files, environ)
+        if recalled is not None and recalled.conditions.hold(digest, config, environ, self._modules):
+            conditions = recalled.conditions  # nothing has to be read anew
+        else:
+            conditions = learning.conditions(digest, config, files, environ)
         found = learning.learned(conditions, candidate, ledger, self._services, running)
-        if digest != before:
-            raise learning.UnlearnableError("its files have changed while it was used; the next start learns it")
+        if digest == before:
+            found = self._put(candidate, found, config, environ)
+        return found
+
+    def _put(
+        self, candidate: Candidate, found: Learned, config: Mapping[str, Any], environ: Mapping[str, str]
+    ) -> Learned:
+        """Keep what was learned, beside what holds under other conditions; with what it drifted before."""
         others = [one for data in self._of(candidate) if (one := Learned.from_data(data)) is not None]
-        same = [one for one in others if one.conditions.same_files_and_modules(conditions)
-                and one.conditions.same_case(config, environ)]  # fmt: skip
+        same = [one for one in others if one.conditions.are_as(found.conditions, config, environ)]
+        if same and same[0].tells_all_of(found):
+            return same[0]
         found = found.after(same[0]) if same else found
-        if not same or found.to_data() | {"time": 0, "conditions": 0} != same[0].to_data() | {
-            "time": 0,
-            "conditions": 0,
-        }:
-            self._put(candidate, found, [one for one in others if one not in same])
+        newest = sorted((one for one in others if one not in same), key=lambda one: -one.time)
+        self._new[_key(candidate)] = tuple(one.to_data() for one in (found, *newest[: _EACH - 1]))
         return found
 
     def forget(self, candidate: Candidate) -> None:
@@ -142,18 +149,14 @@ class Lessons:
     def save(self) -> None:
         """Write the files, if something is new: beside what other processes have written meanwhile."""
         self._digests.save()
-        if not self._new:
+        new, self._new = self._new, {}
+        if not new:
             return
         found = self._file.read()
-        kept = {**(found if isinstance(found, dict) else {}), **self._new}
+        kept = {**(found if isinstance(found, dict) else {}), **new}
         kept = {key: several for key, several in kept.items() if several and _is_there(key)}
         self._kept = dict(sorted(kept.items())[:_LIMIT])
         self._file.write(self._kept)
-        self._new = {}
-
-    def _put(self, candidate: Candidate, found: Learned, others: list[Learned]) -> None:
-        newest = [found, *sorted(others, key=lambda one: -one.time)][:_EACH]
-        self._new[_key(candidate)] = tuple(one.to_data() for one in newest)
 
     def _of(self, candidate: Candidate) -> tuple[Any, ...]:
         if self._kept is None:
