@@ -1,6 +1,6 @@
 """What a plugin's content is at this moment, as one digest: what became of a load holds for exactly that (plugins.L9, M4)."""
 # os and text: these run for each plugin on each start.
-# ruff: noqa: PTH112, PTH116
+# ruff: noqa: PTH116
 
 from __future__ import annotations
 
@@ -135,8 +135,9 @@ def _files(place: str) -> Iterator[File]:
         OSError: Something can't be looked at.
         ValueError: There are too many.
     """
-    if not os.path.isdir(place):
-        yield place, _status(place)
+    status = _status(place)
+    if status is None or not stat.S_ISDIR(status.st_mode):
+        yield place, status
         return
     waiting, seen = [place], 0
     while waiting:

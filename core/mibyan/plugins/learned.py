@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mibyan.plugins.literals import Named
 
 #: What the data below looks like, for the file it is kept in.
-SHAPE = "learned 1"
+SHAPE = "learned 2"
 
 #: How often a plugin may come to something else under the same conditions before it is imported at each start again.
 DRIFTS = 2

@@ -14,6 +14,7 @@ from mibyan.plugins.sources.files import read_bytes
 from mibyan.records import as_dict
 from mibyan.schema.frozen import thaw
 from mibyan.text import describe_exception, one_line
+from mibyan.tools.function import function_of
 from mibyan.tools.origin import place_of
 from mibyan.tools.registration import OPTIONS
 
@@ -142,12 +143,14 @@ def _tool_data(entry: ToolEntry, *, override: bool, numbers: dict[tuple[int, int
     except Exception as error:
         why = one_line(describe_exception(error), 200)
         raise UnlearnableError(f"the schema of its tool {entry.name!r} can't be made ({why})") from error
+    function = function_of(entry)
     given = {key: getattr(entry, key) for key in OPTIONS}
     options = {key: value for key, value in given.items() if callable(value) or value != OPTIONS[key]}
     code = {key: value for key, value in {**options, "check_fn": entry.check_fn}.items() if callable(value)}
     return {
         "toolset": entry.toolset,
         "schema": schema,
+        "made_of": None if function is None else function.described.made_of,
         "override": override,
         "description": entry.description,
         "emoji": entry.emoji,

@@ -63,6 +63,21 @@ class Registered:
     value: Any = None
 
 
+@record(eq=False)
+class Recalled:
+    """A tool that was registered by what was learned of its plugin."""
+
+    entry: ToolEntry
+    override: bool
+    #: What the schema of a typed function was made of (`FunctionSchema.made_of`).
+    made_of: str | None = None
+
+    def is_claimed_by(self, entry: ToolEntry, *, override: bool) -> bool:
+        """Whether an entry wants what this one got: the policy would say the same of both."""
+        mine = self.entry
+        return (entry.toolset, entry.aliases, override) == (mine.toolset, mine.aliases, self.override)
+
+
 @record(frozen=False, eq=False)
 class Ledger:
     """What a plugin did, from its first line of code until it is unloaded."""
@@ -80,8 +95,8 @@ class Ledger:
     #: What the code offers that the manifest doesn't say.
     drift: list[str] = field(default_factory=list)
     #: For a plugin that was recalled and whose code is being imported: the tools that were recalled and that the code
-    #: hasn't registered yet, by name, each with whether it overrides.
-    recalled: dict[str, tuple[ToolEntry, bool]] = field(default_factory=dict)
+    #: hasn't registered yet, by name.
+    recalled: dict[str, Recalled] = field(default_factory=dict)
     #: What the code registers, in order, while it is being imported; `None` before and after.
     acts: list[Registered] | None = None
     #: What of the runtime the code looked at meanwhile: it may have registered by that; empty: nothing.

@@ -39,8 +39,9 @@ def places_of(candidate: Candidate, kept: StampedCache) -> tuple[str, ...] | Non
         return _of_tool(candidate.origin, str(candidate.root), kept)
     record = os.path.join(candidate.origin, "RECORD")
     manifest = os.path.join(candidate.origin, "extra_metadata", "mibyan.json")
-    if not candidate.editable and os.path.isfile(record):
-        listed: tuple[str, ...] = kept.look_up(f"record:{record}", stamp(record), lambda: _listed(record))
+    now = None if candidate.editable else stamp(record)
+    if now is not None or (not candidate.editable and os.path.isfile(record)):
+        listed: tuple[str, ...] = kept.look_up(f"record:{record}", now, lambda: _listed(record))
         return (record, manifest, *_with_own(candidate, listed))
     place = str(candidate.root) if candidate.root is not None else _file_of(candidate)
     return None if place is None else (place, manifest)

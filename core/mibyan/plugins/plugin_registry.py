@@ -10,7 +10,7 @@ from mibyan.records import replace
 from mibyan.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
-    from mibyan.plugins.ledger import Ledger
+    from mibyan.plugins.ledger import Ledger, Recalled
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.store import RegistrySnapshot, RegistryStore
 
@@ -38,7 +38,8 @@ class PluginRegistry(ToolRegistry):
         ledger.note("tool", entry.name, (entry, override))
         recalled = ledger.recalled.pop(entry.name, None)
         if recalled is not None:
-            if _same_claim(entry, override, *recalled):
+            if recalled.is_claimed_by(entry, override=override):
+                _presume(entry, recalled)
                 return entry if self._store.replace(entry) else None
             self._store.deregister(entry.name, self._owner)
         try:
@@ -113,9 +114,13 @@ for _name in (
     setattr(PluginRegistry, _name, _looking(_name))
 
 
-def _same_claim(entry: ToolEntry, override: bool, recalled: ToolEntry, overrode: bool) -> bool:  # noqa: FBT001
-    """Whether an entry wants what the recalled one got: the policy would say the same of both."""
-    return (entry.toolset, entry.aliases, override) == (recalled.toolset, recalled.aliases, overrode)
+def _presume(entry: ToolEntry, recalled: Recalled) -> None:
+    """Let a typed function have the schema that was learned of it, where it would be the same: making it costs more."""
+    from mibyan.tools.function import function_of
+
+    function = function_of(entry) if recalled.made_of is not None else None
+    if function is not None and recalled.made_of is not None:
+        function.presume(recalled.entry.schema, recalled.made_of)
 
 
 def supplied(lazy: ToolEntry, entry: ToolEntry) -> ToolEntry:

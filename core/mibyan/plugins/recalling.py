@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mibyan.errors import MibyanError
 from mibyan.plugins.context import is_observer
 from mibyan.plugins.frozen import offer_manifest
+from mibyan.plugins.ledger import Recalled
 from mibyan.report import Decision
 from mibyan.tools.registration import build_entry
 
@@ -103,15 +104,15 @@ class Recall:
             self._services.log.add(decision)
         ledger.require_no_refusal()
 
-    def tools(self) -> dict[str, tuple[ToolEntry, bool]]:
-        """The tools by name, each with whether it overrides; those that were registered several times differently aren't in it."""
-        found: dict[str, tuple[ToolEntry, bool]] = {}
+    def tools(self) -> dict[str, Recalled]:
+        """The tools by name; those that were registered several times aren't in it."""
+        found: dict[str, Recalled] = {}
         several: set[str] = set()
         for index, entry in self._entries.items():
-            override = self._learned.acts[index]["override"]
+            act = self._learned.acts[index]
             if entry.name in found:
                 several.add(entry.name)
-            found[entry.name] = entry, override
+            found[entry.name] = Recalled(entry, act["override"] is True, act["made_of"])
         return {name: one for name, one in found.items() if name not in several}
 
     def _perform(self, index: int, act: Mapping[str, Any], ctx: PluginContext) -> None:

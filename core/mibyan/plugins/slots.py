@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mibyan.plugins.context import PluginContext
     from mibyan.plugins.importing import PluginCode
     from mibyan.plugins.learned import Learned
-    from mibyan.plugins.ledger import Ledger
+    from mibyan.plugins.ledger import Ledger, Recalled
     from mibyan.plugins.state import State
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.owner import Owner
@@ -45,7 +45,7 @@ class PluginSlot:
     #: Of a plugin without frozen definitions: what was learned of it, as long as that stands for its import.
     learned: Learned | None = None
     #: The tools that were recalled, see `Ledger.recalled`.
-    recalled: dict[str, tuple[ToolEntry, bool]] = field(default_factory=dict)
+    recalled: dict[str, Recalled] = field(default_factory=dict)
     #: Whether its main module had been imported before the plugin was.
     was_there: bool = False
     #: What its failed load had registered and was taken back: names and places of tools.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 from mibyan.records import field, record
@@ -33,6 +32,8 @@ def read_docstring(text: object) -> Documentation:
     """
     if not isinstance(text, str):
         return Documentation()
+    from inspect import cleandoc
+
     text = cleandoc(text)
     if not _STRUCTURE.search(text):
         return Documentation(text.strip())

@@ -75,6 +75,14 @@ class FunctionSchema:
         self._rich: RichTypes | None = None
 
     @property
+    def made_of(self) -> str | None:
+        """All that the schema and the description are made of, as text; `None` where libraries have a say in them."""
+        if not self.is_plain:
+            return None
+        said = [(p.name, p.annotation, p.default, p.required) for p in self._parameters.values()]
+        return repr((self.name, self._description, getattr(self._function, "__doc__", None), said))
+
+    @property
     def description(self) -> str:
         """What the model reads: what was given, else the docstring's text before its sections."""
         return self._documented().description if self._description is None else self._description

@@ -94,6 +94,16 @@ class ToolFunction(Generic[P, R]):
             self._schema = self._schema or made
         return self._schema
 
+    def presume(self, schema: Mapping[str, Any], made_of: str) -> None:
+        """Take a schema that was made earlier of just what this one would be made of.
+
+        Args:
+            schema: The schema, read-only.
+            made_of: What it was made of (`FunctionSchema.made_of`).
+        """
+        if self._schema is None and made_of == self.described.made_of:
+            self._schema = schema
+
     def entry(self, owner: Owner, *, requires: Requirements | None = None, origin: str | None = None) -> ToolEntry:
         """The entry that registers this tool for `owner`.
 
@@ -127,6 +137,12 @@ class ToolFunction(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<ToolFunction {self.name!r} (toolset {self.toolset!r})>"
+
+
+def function_of(entry: ToolEntry) -> ToolFunction[..., Any] | None:
+    """The typed function that an entry was made of."""
+    made = getattr(entry.schema_source, "args", ())
+    return made[0] if made and isinstance(made[0], ToolFunction) else None
 
 
 def _read_schema(function: ToolFunction[..., Any]) -> Mapping[str, Any]:
