@@ -24,6 +24,9 @@ SHAPE = "learned 2"
 #: How often a plugin may come to something else under the same conditions before it is imported at each start again.
 DRIFTS = 2
 
+#: Bytes of a key of digests.
+_SALT = 16
+
 
 @record
 class Conditions:
@@ -60,7 +63,7 @@ class Conditions:
             environ: The environment as it was before the plugin was imported.
             modules: Those of the modules it imports that aren't its own.
         """
-        salt = os.urandom(16)
+        salt = os.urandom(_SALT)
         variables, prefixes = tuple(sorted(named.variables)), tuple(sorted(named.prefixes))
         return cls(
             content, salt, _config_digest(salt, config), variables, prefixes,
@@ -200,6 +203,7 @@ def _is_sound(found: Learned) -> bool:
     texts = (conditions.content, *_tuple(conditions.variables), *_tuple(conditions.prefixes), *_tuple(found.hooks))
     return (
         all(isinstance(text, str) for text in texts)
+        and len(conditions.salt) == _SALT
         and all(isinstance(one, bytes) for one in (conditions.salt, conditions.config, conditions.values))
         and all(isinstance(pair, tuple) and len(pair) == 2 for pair in _tuple(conditions.modules))
         and all(isinstance(one, dict) for one in (*_tuple(found.acts), *_tuple(found.told)))

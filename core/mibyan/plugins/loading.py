@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from mibyan.plugins.slots import PluginSlot
     from mibyan.plugins.transaction import Transaction
 
+#: Differences that a warning names.
+_MOST_TOLD = 5
+
 _DRIFT = "the plugin's author can mend it: mibyan plugins manifest PATH --write"
 
 
@@ -288,7 +291,9 @@ class Loading:
         lesson = self._lessons.learn(slot, ledger, running, recalled)
         ledger.acts = None
         if lesson.differences:
-            told = "; ".join(lesson.differences[:5])
+            told = "; ".join(lesson.differences[:_MOST_TOLD])
+            rest = len(lesson.differences) - _MOST_TOLD
+            told += f"; and {rest} more" if rest > 0 else ""
             self._warn(slot, f"its code registers something else than it did when it was learned: it {told}", None)
         if lesson.why_not:
             slot.become(ACTIVE, f"{slot.reason}; it isn't learned: {lesson.why_not}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mibyan.errors import ConfigError, PluginError
 from mibyan.paths import PROJECT_FOLDER
 from mibyan.plugins.sources import ids
+from mibyan.plugins.state import READY
 from mibyan.records import record
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mibyan.config.load import LoadedConfig
+    from mibyan.plugins.loader import PluginLoader
     from mibyan.plugins.sources.digest import FolderDigest
     from mibyan.plugins.state import PluginRecord
 
@@ -152,6 +154,15 @@ def untrust(name: str, records: Sequence[PluginRecord], home: Path, project: Pat
     if TrustStore(home).untrust(word, project):
         return f"{word} isn't trusted any more: it isn't loaded until `mibyan plugins trust {word}`."
     return f"{word} wasn't trusted."
+
+
+def import_learned(loader: PluginLoader) -> None:
+    """Import what was recalled of plugins without frozen definitions, so that the code is asked; a failure is a state."""
+    for found in loader.all_records():
+        manifest = found.candidate.manifest
+        if found.state == READY and (manifest is None or not manifest.frozen):
+            with suppress(PluginError):
+                loader.activate(found.id)
 
 
 def find_record(name: str, records: Sequence[PluginRecord]) -> PluginRecord:

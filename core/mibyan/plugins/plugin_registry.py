@@ -41,7 +41,7 @@ class PluginRegistry(ToolRegistry):
             if recalled.is_claimed_by(entry, override=override):
                 _presume(entry, recalled)
                 return entry if self._store.replace(entry) else None
-            self._store.deregister(entry.name, self._owner)
+            self._store.withdraw(entry.name, self._owner)
         try:
             return super()._register_entry(entry, override=override)
         except ToolOverrideError as error:

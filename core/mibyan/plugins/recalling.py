@@ -167,7 +167,7 @@ def withdraw(learned: Learned, ledger: Ledger, table: OfferTable, services: Load
         if (kind, name) in came:
             continue
         if kind == "tool":
-            services.store.deregister(name, ledger.owner)
+            services.store.withdraw(name, ledger.owner)
         elif kind in {"command", "service"}:
             table.remove(kind, name, ledger.owner)
     ledger.recalled = {}

@@ -190,6 +190,13 @@ class RegistryStore:
         self._tell(name)
         return True
 
+    def withdraw(self, name: str, owner: Owner) -> None:
+        """Let the registry look as if `owner` had never registered `name`: it was recalled, and its code hasn't it."""
+        with self._mutation:
+            self.deregister(name, owner)
+            self._acts[name] = [act for act in self._history(name) if act.owner is not owner]
+            self._settle(name)
+
     def remove_owner(self, owner: Owner, *, returns: bool = False) -> None:
         """Let the registry look as if `owner` had never acted: what it displaced or kept out comes back.
 

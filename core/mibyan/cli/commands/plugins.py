@@ -36,6 +36,9 @@ def _found(invocation: Invocation, *, load: bool = False) -> Iterator[Found]:
         load = load and broken is None
         if load:
             loaded(invocation, runtime)
+            from mibyan.plugins.manage import import_learned
+
+            import_learned(runtime.plugins)
             runtime.plugins.keep_outcomes(afresh=True)
         records: Sequence[PluginRecord] = runtime.plugins.survey()
         check_named_plugins(invocation, runtime.plugins.notes)
