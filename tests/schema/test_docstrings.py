@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from inspect import cleandoc
 
-from mibyan.schema.docstrings import read_docstring
+import pytest
+from docstring_parser import parse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mibyan.schema.docstrings import _documentation, _parsed, read_docstring
 
 GOOGLE = """Forecast for a city.
 
@@ -71,3 +76,22 @@ def test_the_three_styles(text):
 def test_text_without_sections(text, description):
     """Text alone is the description, indentation aside (PEP 257); no docstring is no description."""
     assert read_docstring(text).description == description
+
+
+LINES = st.sampled_from([
+    "Text.", "", "    more", "Args:", "Parameters:", "Returns:", "Raises:", "Example:", "Note:", "Nobody knows:", "  Args:",
+    "    city: Its name.", "    days (int, optional): How many. Defaults to 3.", "city: x", "    : x", ":", "::", ": a: b",
+    ":param city: Its name.", ":returns: it", "@param city: Its name.", "Parameters", "----------", "Args", "----", "---",
+    "city : str", ".. deprecated:: 1.0", ".. note:: x", "    ValueError: Never.", "    None", "    no colon", "\tx: y",
+])  # fmt: skip
+
+
+@given(st.lists(LINES, max_size=9))
+def test_every_style_is_asked_where_it_could_be_another(lines):
+    """What is read in Google's style alone is what the parser makes of it when it tries each style."""
+    text = cleandoc("\n".join(["First.", *lines]))
+    try:
+        tried = _documentation(parse(text))
+    except Exception:
+        return
+    assert _documentation(_parsed(text)) == tried
