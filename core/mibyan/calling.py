@@ -59,7 +59,10 @@ class Calling:
 
     def _make_lane(self) -> ExpressLane:
         parts = self._parts
-        around = Surroundings(parts.store, parts.hooks, self._chains, self._handlers, self.dispatcher.go_on)
+        around = Surroundings(
+            parts.store, parts.hooks, self._chains, self._handlers, self.dispatcher.runners, self.dispatcher.go_on,
+            self.dispatcher.go_on_awaited,
+        )  # fmt: skip
         return ExpressLane(around, self._plans, self.sessions, self.dispatcher)
 
     def make(

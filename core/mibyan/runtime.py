@@ -13,7 +13,6 @@ from mibyan.tools.results import ToolCall, ToolResult
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import TracebackType
 
     from mibyan.approvals.broker import Approvals
     from mibyan.config.load import LoadedConfig
@@ -49,15 +48,11 @@ class Runtime:
     """
 
     def __init__(
-        self,
-        home: str | os.PathLike[str] | None = None,
-        project: str | os.PathLike[str] | None = None,
+        self, home: str | os.PathLike[str] | None = None, project: str | os.PathLike[str] | None = None,
         config: Mapping[str, Any] | LoadedConfig | None = None,
         safe_mode: bool = False,  # noqa: FBT001, FBT002 - the published signature
-        *,
-        plugins: Sequence[str] = (),
-        no_plugins: Sequence[str] = (),
-    ) -> None:
+        *, plugins: Sequence[str] = (), no_plugins: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self._parts = Parts(home, project, config, safe_mode=safe_mode, plugins=plugins, no_plugins=no_plugins)
         self._parts.runtime = self
         self._hosts_registry = ToolRegistry._bound(self._parts.store, self._parts.host)
@@ -228,15 +223,21 @@ class Runtime:
         Raises:
             asyncio.CancelledError: The awaiting task was cancelled; the observers have seen it.
         """
+        quick = await self._parts.lane.acall(name, args, session, tool_call_id, task_id, user_task, timeout)
+        if quick is not None:
+            return quick
         await self._load()
-        call = self.make_call(name, args, session, task_id, tool_call_id, user_task, timeout)
-        return (await self._parts.dispatcher.awaited(call)).text
+        made = self.make_call(name, args, session, task_id, tool_call_id, user_task, timeout)
+        return (await self._parts.dispatcher.awaited(made)).text
 
     async def aexecute(
         self, call: ToolCall, session: Session | str | None = None, *, task_id: str | None = None,
         user_task: str | None = None, timeout: float | None = None,  # noqa: ASYNC109 - likewise
     ) -> ToolResult:  # fmt: skip
         """Like `acall`, structured."""
+        quick = await self._parts.lane.aexecute(call, session, task_id, user_task, timeout)
+        if quick is not None:
+            return quick
         await self._load()
         return await self._parts.dispatcher.awaited(self._structured(call, session, task_id, user_task, timeout))
 
@@ -323,8 +324,8 @@ class Runtime:
     ) -> tuple[list[Call], int]:  # fmt: skip
         from mibyan.dispatch.many_arguments import read_calls, read_workers
 
-        own = self._parts.sessions.find(session)
-        several = [self._structured(call, own, task_id, user_task, None) for call in read_calls(calls)]
+        read, own = read_calls(calls), self._parts.sessions.find(session)
+        several = [self._structured(call, own, task_id, user_task, None) for call in read]
         return several, read_workers(max_workers, self.config.dispatch.max_workers)
 
     # Sessions ----------------------------------------------------------------------------------------------------
@@ -379,17 +380,13 @@ class Runtime:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         import asyncio
 
         await asyncio.to_thread(self.close)

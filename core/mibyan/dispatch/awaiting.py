@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import time
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.guard import FAREWELL, Guard, due, overdue
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mibyan.dispatch.call import Call
     from mibyan.dispatch.guard import Threads
     from mibyan.dispatch.perform import Performer
+    from mibyan.dispatch.quickguard import QuickGuard
     from mibyan.dispatch.steps import Steps
 
 
@@ -77,6 +79,47 @@ async def farewell(guard: Guard, bell: asyncio.Event) -> None:
             await _until(bell, 0.05)
         except asyncio.CancelledError:
             return
+
+
+async def wait_quickly(guard: QuickGuard) -> Any:
+    """Wait for a compiled call on the runtime's threads without holding the loop; see `QuickGuard.wait`.
+
+    Raises:
+        asyncio.CancelledError: The awaiting task was cancelled; the observers have seen the call's end.
+    """
+    loop = asyncio.get_running_loop()
+    bell = loop.create_future()
+
+    def ring() -> None:
+        if not bell.done():
+            bell.set_result(None)
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # The host closed its loop while the call was running.
+            loop.call_soon_threadsafe(ring)
+
+    guard.wake = wake
+    guard.start()
+    patience = guard.first_look
+    try:
+        while not guard.is_over:
+            timer = loop.call_later(patience, ring)
+            try:
+                await bell
+            finally:
+                timer.cancel()
+            if guard.look():
+                break
+            bell, patience = loop.create_future(), guard.patience()
+    except asyncio.CancelledError:
+        guard.cancel("the host cancelled it")
+        if guard.successor is not None:
+            await farewell(guard.successor, _bell_of(guard.successor))
+            guard.successor.leave()
+        raise
+    if guard.successor is not None:
+        return await wait_for(guard.successor, lambda: None)
+    return guard.outcome()
 
 
 async def run_on(threads: Threads, function: Callable[[], Any]) -> Any:

@@ -132,6 +132,34 @@ class Dispatcher:
             if not guard.is_over:
                 guard.leave()
 
+    async def awaited_quickly(
+        self, express: Express, raw: Any, ids: Ids, seconds: float | None
+    ) -> str | ToolResult | None:
+        """Like `guarded_quickly`, without holding the running loop."""
+        from mibyan.dispatch.awaiting import wait_quickly
+
+        guard = QuickGuard(express, raw, ids, seconds, self._enforcement.hook_timeout, self._goes_on, self.runners)
+        express.session.attend(guard)
+        try:
+            return await wait_quickly(guard)  # type: ignore[no-any-return]
+        finally:
+            express.session.leave(guard)
+            if not guard.is_over:
+                guard.leave()
+
+    async def go_on_awaited(self, frame: Frame, begun: Begun, seconds: float | None) -> ToolResult:
+        """Go on in the running loop with a call that began on the quick way."""
+        call = frame.call()
+        call.begun, call.guarded, call.timeout = begun, True, seconds
+        left = None if seconds is None else seconds - (time.perf_counter() - frame.started)
+        call.deadline = None if left is None else time.monotonic() + left
+        child, coming = self._awaitable(call, begun.replayed(self._pipeline.steps(call)))
+        self._attend(child, call)
+        try:
+            return await coming  # type: ignore[no-any-return]
+        finally:
+            self._leave(child, call)
+
     def _goes_on(self, frame: Frame, begun: Begun, seconds: float | None, deadline: float | None) -> Guard:
         """The guard of a call that began on the quick way."""
         call = frame.call()

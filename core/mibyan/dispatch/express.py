@@ -12,7 +12,7 @@ import logging
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mibyan.dispatch.express_hooks import Detour, asking, hook_calls, takes_args, telling
+from mibyan.dispatch.express_hooks import Detour, LeftBehindError, asking, hook_calls, takes_args, telling
 from mibyan.dispatch.express_parts import args_reader, handler_call, is_usual, usual_text
 from mibyan.dispatch.frame import NOTHING, Frame
 from mibyan.dispatch.perform import current_of
@@ -22,11 +22,13 @@ from mibyan.records import record
 from mibyan.tools.current import CURRENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from mibyan.dispatch.chains import ChainRunner
+    from mibyan.dispatch.express_async import Awaited
     from mibyan.dispatch.express_hooks import Watch
     from mibyan.dispatch.frame import Ids
+    from mibyan.dispatch.guard import Threads
     from mibyan.dispatch.handlers import HandlerSteps
     from mibyan.dispatch.plan import Plan
     from mibyan.dispatch.session import Session
@@ -56,8 +58,11 @@ class Surroundings:
     hooks: HookTable
     chains: ChainRunner
     handlers: HandlerSteps
+    threads: Threads
     #: Goes on in the pipeline with an inline call.
     go_on: Callable[[Frame, Begun], ToolResult]
+    #: Goes on in the pipeline with an awaited call that may take so many seconds.
+    go_on_awaited: Callable[[Frame, Begun, float | None], Coroutine[Any, Any, ToolResult]]
 
 
 class Express:
@@ -71,11 +76,13 @@ class Express:
         functions: The foreign code of a call in its order: the pre hooks, the handler, the post hooks.
     """
 
-    __slots__ = ("count", "entry", "functions", "post", "pre", "run", "session")
+    __slots__ = ("count", "entry", "functions", "post", "pre", "run", "run_awaited", "session")
 
     #: `run(raw, ids, watch)`: the call's text; what the pipeline made of it, when something was unusual; `None`: nothing
     #: has run, or whoever watches goes on.
     run: Callable[[Any, Ids, Watch | None], str | ToolResult | None]
+    #: For an async tool, `await run_awaited(raw, ids, seconds)`: the same, on the caller's loop.
+    run_awaited: Awaited | None
 
     def __init__(
         self, entry: ToolEntry, session: Session, pre: HookChain, post: HookChain, functions: list[Callable[..., Any]]
@@ -116,7 +123,7 @@ class Express:
         elif isinstance(error, Detour):
             pieces.append(Piece(now[0], error.value))
         else:
-            pieces.append(Piece(now[0], error=error))
+            pieces.append(Piece(now[0], error=error.why if isinstance(error, LeftBehindError) else error))
         return Begun(self.entry, self.pre, self.post, pieces)
 
 
@@ -130,15 +137,22 @@ def compile_call(around: Surroundings, plan: Plan, session: Session) -> Express 
     pre, post = hooks.ready("pre_tool_call"), hooks.ready("post_tool_call")
     if pre is None or post is None or hooks.ready("transform_tool_result") or not is_usual(plan, pre, post):
         return None
+    if entry.is_async and (pre or post or entry.loop == "runtime"):
+        return None
     parts = _parts(around, plan, session, pre, post)
     functions: list[Any] = [each.function for each in pre.plain]
     functions += [entry.handler, *(each.function for each in post.plain)]
     made = Express(entry, session, pre, post, functions)
     made.run = _runner(around, session, made, parts, state)
+    made.run_awaited = None
+    if entry.is_async:
+        from mibyan.dispatch.express_async import awaited_runner
+
+        made.run_awaited = awaited_runner(around, session, made, parts, state)
     return made
 
 
-class _Parts(NamedTuple):
+class Parts(NamedTuple):
     """What is done in a call, by the names that `run` has for it."""
 
     read: Callable[[Any], Args]
@@ -158,20 +172,20 @@ class _Parts(NamedTuple):
     acts: bool
 
 
-def _parts(around: Surroundings, plan: Plan, session: Session, pre: HookChain, post: HookChain) -> _Parts:
+def _parts(around: Surroundings, plan: Plan, session: Session, pre: HookChain, post: HookChain) -> Parts:
     entry, store = plan.entry, around.store
     read, bind, copy = args_reader(plan)
     before, after = (hook_calls(chain, entry, session, store, copy) for chain in (pre, post))
     owner = current_of(store, entry.owner)
     acts = owner is not None or any(call.who is not None for call in (*before, *after))
-    return _Parts(
+    return Parts(
         read, bind, copy, asking(before), *handler_call(plan, around.handlers, session), usual_text(plan, around.handlers),
         telling(after, owner), takes_args(post), owner, acts,
     )  # fmt: skip
 
 
 def _runner(  # noqa: PLR0915 - most of it is `run`
-    around: Surroundings, session: Session, made: Express, parts: _Parts, state: tuple[int, int]
+    around: Surroundings, session: Session, made: Express, parts: Parts, state: tuple[int, int]
 ) -> Callable[[Any, Ids, Watch | None], str | ToolResult | None]:
     """The one function of a call: each further one in it would be a tenth of the whole."""
     store, hooks, resting, go_on = around.store, around.hooks, around.chains.resting, around.go_on

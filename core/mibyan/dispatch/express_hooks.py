@@ -32,6 +32,20 @@ class Detour(Exception):  # noqa: N818 - not an error: the pipeline goes on
         self.value = value
 
 
+class LeftBehindError(BaseException):
+    """The handler was left behind: nobody waits for it any more.
+
+    Args:
+        why: Why.
+        host: What the host cancelled the call with, if that is why.
+    """
+
+    def __init__(self, why: BaseException, host: BaseException | None = None) -> None:
+        super().__init__()
+        self.why = why
+        self.host = host
+
+
 class Watch(Protocol):
     """Whoever can take a call away from the thread that runs it."""
 

@@ -31,7 +31,7 @@ def is_usual(plan: Plan, pre: HookChain, post: HookChain) -> bool:
     """Whether nothing about a tool and its hooks is beyond the usual course."""
     entry = plan.entry
     return (
-        entry.handler is not None and not entry.is_async and entry.activate is None and entry.handled_by is None and entry.thread == "caller"
+        entry.handler is not None and entry.activate is None and entry.handled_by is None and entry.thread == "caller"
         and entry.check_fn is None and not entry.requires and entry.approval is None and not callable(entry.timeout)
         and not entry.cache and not entry.untrusted_output and not pre.wrappers and not post.wrappers
         and not any(map(_is_async, (*pre.plain, *post.plain)))

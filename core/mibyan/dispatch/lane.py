@@ -12,6 +12,8 @@ from mibyan.records import replace
 from mibyan.tools.results import ToolCall, ToolResult
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from mibyan.dispatch.call import Call
     from mibyan.dispatch.dispatcher import Dispatcher
     from mibyan.dispatch.express import Express, Surroundings
@@ -27,6 +29,24 @@ _TEXT = (str, type(None))
 _SECONDS = (int, float)
 #: Seconds beyond which a time-out is looked at more closely.
 _LONGEST = 1e9
+
+
+async def _not_this_way() -> None:
+    """Nothing has run."""
+
+
+def _structured(call: ToolCall, made: str | ToolResult | None, started: float) -> ToolResult | None:
+    """What a compiled call made, as a result."""
+    if made is None:
+        return None
+    if isinstance(made, str):
+        took = round((perf_counter() - started) * 1000, 3)
+        return ToolResult(call.id, call.name, "ok", made, None, data_of(made), None, None, took)
+    return made if made.data is not None else replace(made, data=data_of(made.text))
+
+
+def _is_time(timeout: Any) -> bool:
+    return timeout is None or (type(timeout) in _SECONDS and 0 < timeout < _LONGEST)
 
 
 class Kept:
@@ -91,13 +111,45 @@ class ExpressLane:
         return self._guarded(kept, raw, ids, timeout)
 
     def _guarded(self, kept: Kept, raw: Any, ids: Ids, timeout: Any) -> str | ToolResult | None:
-        if kept.express is None:
+        if kept.express is None or kept.express.entry.is_async or not _is_time(timeout):
             return None
-        if timeout is None:
-            timeout = kept.seconds or self._dispatcher.timeout
-        elif type(timeout) not in _SECONDS or not 0 < timeout < _LONGEST:
+        seconds = timeout or kept.seconds or self._dispatcher.timeout
+        return self._dispatcher.guarded_quickly(kept.express, raw, ids, seconds)
+
+    async def acall(
+        self, name: Any, raw: Any, session: Any, call_id: Any, task_id: Any, user_task: Any, seconds: Any
+    ) -> str | None:
+        """Like `call`, without holding the running loop."""
+        made = await self.arun(name, raw, session, call_id, task_id, user_task, seconds)
+        return made if made is None or type(made) is str else made.text  # type: ignore[union-attr]
+
+    def arun(
+        self, name: Any, raw: Any, session: Any, call_id: Any, task_id: Any, user_task: Any, seconds: Any
+    ) -> Coroutine[Any, Any, str | ToolResult | None]:
+        """Like `run`, without holding the running loop."""
+        own = self._sessions.default if session is None else session
+        if type(own) is not Session or own._home is not self._sessions or type(name) is not str:
+            return _not_this_way()
+        kept = own._express.get(name)
+        if kept is None or (express := kept.express) is None or not _is_time(seconds):
+            return _not_this_way()
+        ids = NO_IDS
+        if not (call_id is task_id is user_task is None):
+            if type(call_id) not in _TEXT or type(task_id) not in _TEXT or type(user_task) not in _TEXT:
+                return _not_this_way()
+            ids = (call_id, task_id, user_task)
+        seconds = seconds or kept.seconds or self._dispatcher.timeout
+        if express.run_awaited is not None:
+            return express.run_awaited(raw, ids, seconds)
+        return self._dispatcher.awaited_quickly(express, raw, ids, seconds)
+
+    async def aexecute(self, call: Any, session: Any, task_id: Any, user_task: Any, seconds: Any) -> ToolResult | None:
+        """Like `execute`, without holding the running loop."""
+        if not isinstance(call, ToolCall):
             return None
-        return self._dispatcher.guarded_quickly(kept.express, raw, ids, timeout)
+        started = perf_counter()
+        made = await self.arun(call.name, call.arguments, session, call.id, task_id, user_task, seconds)
+        return _structured(call, made, started)
 
     def execute(
         self, call: ToolCall, session: Any, task_id: Any, user_task: Any, timeout: Any, *, guarded: bool = False
@@ -107,12 +159,7 @@ class ExpressLane:
             return None
         started = perf_counter()
         made = self.run(call.name, call.arguments, session, call.id, task_id, user_task, timeout, guarded=guarded)
-        if made is None:
-            return None
-        if isinstance(made, str):
-            took = round((perf_counter() - started) * 1000, 3)
-            return ToolResult(call.id, call.name, "ok", made, None, data_of(made), None, None, took)
-        return made if made.data is not None else replace(made, data=data_of(made.text))
+        return _structured(call, made, started)
 
     def consider(self, call: Call) -> None:
         """Compile the calls of a tool that took the pipeline again, if nothing spoke against the quick way."""
@@ -139,5 +186,5 @@ class ExpressLane:
         kept.state = state
         kept.express = compile_call(self._around, self._plans.of(entry), session)
         kept.seconds = None if entry.timeout is None or callable(entry.timeout) else float(entry.timeout)
-        watched = kept.seconds is not None or self._dispatcher.always_guards
+        watched = kept.seconds is not None or entry.is_async or self._dispatcher.always_guards
         kept.run = None if kept.express is None or watched else kept.express.run

@@ -46,8 +46,28 @@ class QuickGuard:
     """
 
     __slots__ = (
-        "_bell", "_context", "_express", "_finished", "_first_look", "_frame", "_guard", "_hook_timeout", "_ids", "_left", "_lock",
-        "_raw", "_running", "_seconds", "_since", "_taken", "_threads", "deadline", "is_over", "made", "successor", "wake",
+        "_bell",
+        "_context",
+        "_express",
+        "_finished",
+        "_frame",
+        "_guard",
+        "_hook_timeout",
+        "_ids",
+        "_left",
+        "_lock",
+        "_raw",
+        "_running",
+        "_seconds",
+        "_since",
+        "_taken",
+        "_threads",
+        "deadline",
+        "first_look",
+        "is_over",
+        "made",
+        "successor",
+        "wake",
     )  # fmt: skip
 
     def __init__(
@@ -62,7 +82,7 @@ class QuickGuard:
         self._guard = guard
         self._threads = threads
         self.deadline = None if seconds is None else time.monotonic() + seconds
-        self._first_look = min(_LONGEST if seconds is None else seconds, hook_timeout)
+        self.first_look = min(_LONGEST if seconds is None else seconds, hook_timeout)
         self._context = contextvars.copy_context()
         self._lock = threading.Lock()
         self._bell = threading.Lock()
@@ -146,7 +166,7 @@ class QuickGuard:
         """
         try:
             self.start()
-            if not self._bell.acquire(timeout=self._first_look):
+            if not self._bell.acquire(timeout=self.first_look):
                 while not self.look() and not self._bell.acquire(timeout=self.patience()):
                     pass
         except KeyboardInterrupt as interrupt:

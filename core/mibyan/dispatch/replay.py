@@ -34,6 +34,10 @@ class Piece:
             raise self.error
         return self.value
 
+    async def again_awaited(self) -> Any:
+        """The same, for what is awaited."""
+        return self.again()
+
 
 @record(frozen=False, eq=False)
 class Begun:
@@ -61,7 +65,7 @@ class Begun:
                 return stop.value
             piece = self._take(step.function)
             if piece is not None:
-                step.function, step.args, step.kwargs, step.is_async = piece.again, (), {}, False
+                step.function, step.args, step.kwargs = piece.again_awaited if step.is_async else piece.again, (), {}
             outcome = yield step
 
     def _take(self, function: Callable[..., Any]) -> Piece | None:
