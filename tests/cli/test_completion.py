@@ -70,7 +70,7 @@ def values(*words: str) -> list[str]:
         (["config", "set", "plugins.entries.weather.al"], ["plugins.entries.weather.allow_tool_override"]),
         (["tools", "list", "--hom"], ["--home"]),
         (["tools", "list", "--en"], ["--enable"]),
-        (["completion", ""], ["bash", "zsh", "fish"]),
+        (["completion", ""], ["bash", "fish", "zsh"]),
         (["no-such-command", ""], []),
         ([""], ["call", "tools", "toolsets", "plugins", "config", "completion"]),
     ],
@@ -189,7 +189,7 @@ def test_the_command_prints_the_script(run: Callable, home: Path) -> None:
         assert run("completion", shell, "--json").data == {"shell": shell, "script": script}
     done = run("completion", "tcsh")
     assert (done.code, done.out) == (2, "")
-    assert "bash" in done.err
+    assert "There are: bash, zsh, fish." in done.err
 
 
 # Real shells ---------------------------------------------------------------------------------------------------------

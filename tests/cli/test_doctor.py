@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import subprocess
 import sys
 import sysconfig
 import time
@@ -369,3 +371,23 @@ def test_it_imports_no_plugin(program: Callable, home: Path, project: Path) -> N
         done = program("doctor", "--json", *words)
         assert "somebody ran me" not in done.out + done.err
         assert done.data["healthy"] is not None
+
+
+#: Hides a module from the program, as if it weren't installed.
+WITHOUT = (
+    "import sys; sys.modules['{0}'] = None; from mibyan.cli.main import main; sys.argv[0] = 'mibyan'; sys.exit(main())"
+)
+
+
+def test_without_click(home: Path) -> None:
+    """A dependency that is missing is a sentence and the command that brings it; doctor works without click all the same."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", WITHOUT.format("click"), *words], capture_output=True, text=True)
+
+    broken = run("tools", "--help")
+    assert (broken.returncode, broken.stdout) == (2, "")
+    assert broken.stderr.splitlines() == [
+        "mibyan: error: the module 'click', which Mibyan needs, isn't installed", f"{sys.executable} -m pip install click",
+    ]  # fmt: skip
+    assert json.loads(run("doctor", "--json").stdout)["checks"]["configuration"] == "ok"

@@ -80,6 +80,8 @@ ORDINARY = [
     "call now -",
     "call now [1,2]",
     "call --yes now",
+    "completion bash",
+    "doctor --json --strict",
 ]
 
 
@@ -98,7 +100,7 @@ def test_ordinary_words_need_no_click(line: str, monkeypatch: pytest.MonkeyPatch
         ["tools", "list", "--jso"], ["tools", "list", "--json=1"], ["call", "now", "--", "-x"], ["call", "now", "-x"],
         ["call", "", "a=1"], ["call", "now", ""], ["--home", "", "tools", "list"], ["--home", "-x", "tools", "list"],
         ["tools", "schema", "--format", "nothing"], ["call", "now", "--timeout", "never"], ["tools", "list", "--home"],
-        ["completion", "bash"], ["-", "tools"], ["--version"], ["tools", "list", "-"],
+        ["-", "tools"], ["--version"], ["tools", "list", "-"],
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -113,6 +113,13 @@ def arguments(context: click.Context, _parameter: click.Parameter, typed: str) -
     return []
 
 
+def shells(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+    """The shells that there is a script for."""
+    from mibyan.cli.completion_scripts import SCRIPTS
+
+    return _items(dict.fromkeys(SCRIPTS, ""), typed)
+
+
 def directories(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
     """A folder: the shell's own completion."""
     from click.shell_completion import CompletionItem

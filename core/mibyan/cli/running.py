@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from mibyan.cli import exits
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 #: Characters of a message: an argument that is part of it can be of any length.
 _LIMIT = 20_000
+#: The modules that Mibyan can't do without, and the distributions that have them.
+_NEEDED = {
+    "click": "click", "docstring_parser": "docstring-parser", "filelock": "filelock", "jsonschema_rs": "jsonschema-rs",
+    "importlib_metadata": "importlib-metadata", "packaging": "packaging", "pluggy": "pluggy", "pydantic": "pydantic",
+    "pydantic_core": "pydantic", "yaml": "pyyaml", "rich": "rich",
+}  # fmt: skip
 
 
 def run(words: Sequence[str]) -> int:
@@ -96,6 +103,11 @@ def _told_system(error: OSError) -> int:
 
 
 def _told_fault(error: BaseException) -> int:
+    missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if missing in _NEEDED:
+        say(f"mibyan: error: the module {missing!r}, which Mibyan needs, isn't installed")
+        say(f"{sys.executable} -m pip install {_NEEDED[missing]}")
+        return exits.USAGE
     say(bounded(f"mibyan: error: internal fault: {describe_exception(error)}", _LIMIT))
     say("That is Mibyan's own doing: please report it, with what `--debug` shows.")
     return exits.FAILED

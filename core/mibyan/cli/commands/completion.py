@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from mibyan.cli import exits
 from mibyan.cli.completion_scripts import SCRIPTS
-from mibyan.cli.framework import Command
+from mibyan.cli.declaring import argument, command
+from mibyan.text import one_line
 
 if TYPE_CHECKING:
     from mibyan.cli.invocation import Invocation
 
 
-@click.command("completion", cls=Command)
-@click.argument("shell", type=click.Choice(list(SCRIPTS)))
-@click.pass_obj
+@command("completion")
+@argument("shell", metavar="{bash|zsh|fish}", choices="shells")
 def completion(invocation: Invocation, shell: str) -> int:
     """Print the script that teaches a shell to complete mibyan.
 
@@ -24,8 +22,11 @@ def completion(invocation: Invocation, shell: str) -> int:
     fish: mibyan completion fish > ~/.config/fish/completions/mibyan.fish. Commands, options, tools, toolsets, plugins and
     keys of the configuration are completed; no plugin is run for it. With --json: {"shell", "script"}.
     """
+    script = SCRIPTS.get(shell)
+    if script is None:
+        raise exits.UsageError(f"No script for the shell {one_line(shell, 60)!r}. There are: {', '.join(SCRIPTS)}.")
     if invocation.options.as_json:
-        invocation.out.document({"shell": shell, "script": SCRIPTS[shell]})
+        invocation.out.document({"shell": shell, "script": script})
     else:
-        invocation.out.write(SCRIPTS[shell])
+        invocation.out.write(script)
     return exits.OK

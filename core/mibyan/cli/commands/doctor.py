@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from mibyan.cli import exits
-from mibyan.cli.framework import Command
+from mibyan.cli.declaring import command
 from mibyan.cli.output import say
 from mibyan.text import one_line
 
@@ -17,8 +15,7 @@ if TYPE_CHECKING:
     from mibyan.cli.invocation import Invocation
 
 
-@click.command("doctor", cls=Command)
-@click.pass_obj
+@command("doctor")
 def doctor(invocation: Invocation) -> int:
     """Look whether everything is as it should be.
 
