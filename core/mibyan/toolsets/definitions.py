@@ -224,14 +224,12 @@ class DefinitionBuilder:
         kept = state.rendered.setdefault(format_, {})
         found = {}
         for name, entry in entries.items():
-            known = kept.get(name)
             if schemas and name in schemas:
                 definition = self._rendered(entry, schemas[name], format_)
-            elif known is not None and known[0] is entry:
-                definition = known[1]
+            elif name in kept:
+                definition = kept[name]
             else:
-                definition = self._rendered(entry, entry.schema, format_)
-                kept[name] = (entry, definition)
+                definition = kept[name] = self._rendered(entry, entry.schema, format_)
             if definition is not None:
                 found[name] = definition
         return found

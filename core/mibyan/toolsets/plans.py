@@ -91,12 +91,12 @@ class State:
         self.plans: dict[Key, Plan] = {}
         #: Plans made so far.
         self.made = 0
-        #: The definition of each tool's own schema, by format: `None` where it can't be expressed.
-        self.rendered: dict[str, dict[str, tuple[ToolEntry, FrozenDict | None]]] = {}
+        #: The definition of each of the snapshot's tools, by format: `None` where its schema can't be expressed.
+        self.rendered: dict[str, dict[str, FrozenDict | None]] = {}
         if before is not None:
-            get = snapshot.entries.get
-            for format_, old in before.rendered.copy().items():
-                self.rendered[format_] = {name: kept for name, kept in old.copy().items() if get(name) is kept[0]}
+            now, then = snapshot.entries.get, before.snapshot.entries.get
+            for format_, known in before.rendered.copy().items():
+                self.rendered[format_] = {name: one for name, one in known.copy().items() if now(name) is then(name)}
 
     def plan(self, key: Key, selection: Selection, format_: str) -> Plan:
         """Make and keep the plan for a selection."""
