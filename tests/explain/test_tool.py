@@ -350,3 +350,33 @@ def test_plugins_W5_what_blocks_its_calls(home: Home) -> None:
     (told,) = answer.obstacles
     assert "'guard'" in told
     assert "mibyan plugins disable guard" in told
+
+
+def test_plugins_W5_the_second_start_tells_the_same(home: Home) -> None:
+    """plugins.M4: what was learned is told as what was imported: who, in which state, where, by which line, the way out."""
+    home.plugin("a", registering("word"))
+    home.plugin("b", registering("word", "others"), {"after": ["a"]})
+    home.plugin("c", registering("word", more=", override=True"), {"after": ["b"]})
+    home.plugin("d", registering("word", more=", override=True"), {"after": ["c"]})
+    home.plugin("e", registering("tool_call"))
+    home.plugin("f", registering("word") + "    raise ValueError('oops')\n")
+    home.file("tools/g.py", "import mibyan\nmibyan.registry.register('word', 'words', {}, lambda args: 'x')\n")
+    home.file("config.yaml", "plugins:\n  entries:\n    c:\n      allow_tool_override: true\n")
+
+    def told(name: str) -> list[dict[str, Any]]:
+        return [claim.to_dict() for claim in home.why(name).claims]
+
+    for name, count in (("word", 6), ("tool_call", 1)):
+        first = told(name)
+        assert len(first) == count
+        assert told(name) == first
+
+
+def test_plugins_F3_a_shadowed_copy_is_a_candidate(home: Home, site: Callable) -> None:
+    """plugins.L1: of two plugins with one id the second is told too, by what it is shadowed and where it is."""
+    site("twin", registering("word"))
+    home.plugin("twin", registering("word"))
+    first, second = home.why("word").claims
+    assert (first.state, first.source, second.state, second.source) == ("ready", "pip", "shadowed", "user")
+    assert second.origin == f"{home.path}/plugins/twin/__init__.py:2"
+    assert "comes first" in second.reason
