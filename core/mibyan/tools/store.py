@@ -379,7 +379,7 @@ class RegistryStore:
 
     def _drop_toolset_aliases(self, toolset: str) -> None:
         """registry.R7: a toolset's aliases go with its last tool."""
-        if not any(entry.toolset == toolset for entry in self._held.values()):
+        if self._toolset_aliases.held and not any(entry.toolset == toolset for entry in self._held.values()):
             self._toolset_aliases.remove_meaning(toolset)
 
     def _may_override(self, owner: Owner, name: str) -> bool:
