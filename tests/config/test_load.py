@@ -183,3 +183,17 @@ def test_keys_that_need_one_another(text, expected, home):
     """Rules about several keys are told where they are broken."""
     (home / "config.yaml").write_text(text)
     assert [str(problem) for problem in refused(home).problems] == [expected]
+
+
+def test_the_line_of_a_key(tmp_path: Path) -> None:
+    """`line_of` gives the whole path of the file, the line and the key; nothing for what nobody has written."""
+    home, project = tmp_path / "home", tmp_path / "project"
+    (project / ".mibyan").mkdir(parents=True)
+    home.mkdir()
+    (home / "config.yaml").write_text("dispatch:\n  timeout: 3\n")
+    (project / ".mibyan" / "config.yaml").write_text("toolsets:\n  disabled: [web]\n")
+    config = load_config(home, project, overrides={"agent": {"max_turns": 3}})
+    assert config.line_of("dispatch.timeout") == f"{home}/config.yaml:2: dispatch.timeout"
+    assert config.line_of(("toolsets", "disabled", 0)) == f"{project}/.mibyan/config.yaml:2: toolsets.disabled[0]"
+    assert config.line_of("agent.max_turns") == "Runtime(config=...): agent.max_turns"
+    assert config.line_of("dispatch.max_workers") is None

@@ -380,3 +380,25 @@ def test_plugins_F3_a_shadowed_copy_is_a_candidate(home: Home, site: Callable) -
     assert (first.state, first.source, second.state, second.source) == ("ready", "pip", "shadowed", "user")
     assert second.origin == f"{home.path}/plugins/twin/__init__.py:2"
     assert "comes first" in second.reason
+
+
+def test_plugins_L6_what_the_project_turns_off(home: Home) -> None:
+    """The project's own line is named, and that it must be changed: the home's command wouldn't help."""
+    home.plugin("p", registering("word"))
+    (home.project / ".mibyan" / "config.yaml").write_text("plugins:\n  disabled: [p]\n")
+    (claim,) = home.why("word").claims
+    line = f"{home.project}/.mibyan/config.yaml:2: plugins.disabled[0]"
+    assert (claim.state, claim.decided_by, claim.fix) == ("disabled", line, f"take 'p' from {line}")
+    home.file("config.yaml", "plugins: {disabled: [P]}\n")
+    (claim,) = home.why("word").claims
+    assert (claim.decided_by, claim.fix) == (
+        f"{home.path}/config.yaml:1: plugins.disabled[0]",
+        "`mibyan plugins enable p`",
+    )
+
+
+def test_plugins_L6_what_a_host_turns_off(home: Home) -> None:
+    """What code says on top of the file is named as such."""
+    home.plugin("p", registering("word"))
+    (claim,) = home.why("word", config={"plugins": {"disabled": ["p"]}}).claims
+    assert claim.decided_by == "Runtime(config=...): plugins.disabled[0]"

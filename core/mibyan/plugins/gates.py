@@ -89,7 +89,13 @@ class Gates:
     def _found_out(self, candidate: Candidate) -> Refusal | None:
         """What finding it has told already; deny wins over everything (plugins.L6)."""
         if candidate.disabled is not None:
-            return Refusal(DISABLED, candidate.disabled, candidate.hint, "", _denial(self._services.config, candidate))
+            line = _denial(self._services.config, candidate)
+            own = self._services.config.project_path
+            # What a project denies, no command on the home's file allows.
+            hint = (
+                f"take {candidate.id!r} from {line}" if line and own and line.startswith(f"{own}:") else candidate.hint
+            )
+            return Refusal(DISABLED, candidate.disabled, hint, "", line)
         if candidate.shadowed_by is not None:
             reason = f"{candidate.shadowed_by} has the same id and comes first"
             hint = f"take {candidate.shadowed_by} away, or rename one of the two (disabling the id is for both)"

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mibyan.tools.entry import ToolEntry
 
+#: What a class is made of, asked past its metaclass.
+_MRO: Any = type.__dict__["__mro__"].__get__
+_DICT: Any = type.__dict__["__dict__"].__get__
 #: Wrappers that are looked through at most.
 _DEPTH = 16
 
@@ -43,9 +46,9 @@ def _inner(handler: Any) -> Any:
 
 
 def _call_of(kind: type) -> FunctionType | None:
-    """The function that is run when an object of that class is called."""
-    for base in type.mro(kind):
-        found = base.__dict__.get("__call__")
+    """The function that is run when an object of that class is called; a metaclass has no say in it."""
+    for base in _MRO(kind):
+        found = _DICT(base).get("__call__")
         if found is not None:
             return found if type(found) is FunctionType else None
     return None
