@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import MibyanError
+from mibyan.tools.origin import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ def describe(entry: ToolEntry, reason: str | None) -> dict[str, Any]:
     return {
         "name": entry.name, "toolset": entry.toolset, "description": _description(entry), "emoji": entry.emoji,
         "aliases": list(entry.aliases), "plugin": entry.plugin_id, "source": entry.owner.source or None,
-        "origin": entry.origin, "available": reason is None, "reason": reason,
+        "origin": place_of(entry), "available": reason is None, "reason": reason,
         "requires_env": list(entry.requires_env), "hints": [word for flag, word in _HINTS.items() if getattr(entry, flag)],
         "handled_by": entry.handled_by,
     }  # fmt: skip

@@ -19,7 +19,7 @@ from mibyan.tools.origin import place_of
 from mibyan.tools.registration import OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mibyan.plugins.candidate import Candidate
     from mibyan.plugins.contents import File
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from mibyan.tools.entry import ToolEntry
 
 #: Bytes of Python sources that are looked through.
-SOURCES_LIMIT = 16 * 1024 * 1024
+SOURCES_LIMIT = 2 * 1024 * 1024
+#: Names in them that could be variables; more are no program's own words, and they are compared at each start.
+NAMES_LIMIT = 20_000
 
 #: What the names of variables have whose values are secret, and how long such a value is at least.
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
@@ -218,19 +220,37 @@ def _named(files: Iterable[str]) -> Named:
 
     whole, size, seen = Named(), 0, False
     for path in files:
-        if not path.endswith((".py", ".pyw")):
-            continue
-        try:
-            source = read_bytes(path)
-            whole |= named_in(source)
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise UnlearnableError(f"{path} can't be read: {one_line(describe_exception(error), 200)}") from error
-        seen, size = True, size + len(source)
-        if size > SOURCES_LIMIT:
-            raise UnlearnableError(f"it has more than {SOURCES_LIMIT:,} bytes of sources")
+        for source in _sources(path):
+            seen, size = True, size + len(source)
+            if size > SOURCES_LIMIT:
+                raise UnlearnableError(f"it has more than {SOURCES_LIMIT:,} bytes of sources to look through")
+            try:
+                whole |= named_in(source)
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+                raise UnlearnableError(f"{path} can't be read: {one_line(describe_exception(error), 200)}") from error
     if not seen:
         raise UnlearnableError("its sources aren't there to be looked through")
+    if len(whole.variables) > NAMES_LIMIT:
+        raise UnlearnableError(f"its sources have more than {NAMES_LIMIT:,} words that could be variables' names")
     return whole
+
+
+def _sources(path: str) -> Iterator[bytes]:
+    """The Python sources that a file is, or that an archive holds.
+
+    Raises:
+        UnlearnableError: It can't be read.
+    """
+    try:
+        if path.endswith((".py", ".pyw")):
+            yield read_bytes(path)
+        elif path.endswith((".zip", ".whl", ".egg", ".pyz")):
+            from zipfile import ZipFile
+
+            with ZipFile(path) as archive:
+                yield from [archive.read(name) for name in archive.namelist() if name.endswith(".py")]
+    except Exception as error:  # an archive may be broken in any way
+        raise UnlearnableError(f"{path} can't be read: {one_line(describe_exception(error), 200)}") from error
 
 
 # Drift ------------------------------------------------------------------------------------------------------------
@@ -244,13 +264,13 @@ def differences(old: Learned, new: Learned) -> list[str]:
     told += [f"has another definition of {what}" for what, data in came.items() if what in kept and kept[what] != data]
     told += [f"no longer has the hook {name!r}" for name in old.hooks if name not in new.hooks]
     told += [f"now has the hook {name!r}" for name in new.hooks if name not in old.hooks]
-    if not told and old.acts != new.acts:
+    if not told and old.registered() != new.registered():
         told.append("registers in another order")
     return told
 
 
 def _named_acts(found: Learned) -> dict[str, list[dict[str, Any]]]:
     acts: dict[str, list[dict[str, Any]]] = {}
-    for act in found.acts:
+    for act in found.registered():
         acts.setdefault(f"the {act.get('kind')} {act.get('name')!r}", []).append(act)
     return acts

@@ -181,10 +181,9 @@ def _is_there(key: str) -> bool:
 
 
 def problem(home: Path) -> str | None:
-    """Why nothing can be kept of plugins in a profile, in a sentence; `None`: it can, or there is no profile yet."""
+    """Why nothing can be kept of plugins in the cache of a profile, in a sentence; `None`: it can be."""
     folder = home / "cache"
-    place = folder if folder.exists() else home
-    if not home.exists() or (place.is_dir() and os.access(place, os.W_OK)):
-        return None
-    what = "can't be written to" if place.is_dir() else "isn't a folder"
-    return f"{place} {what}, so plugins without frozen definitions are imported at each start"
+    if not folder.exists() or (folder.is_dir() and os.access(folder, os.W_OK)):
+        return None  # of the home itself it is said elsewhere
+    what = "can't be written to" if folder.is_dir() else "isn't a folder"
+    return f"it {what}, so plugins without frozen definitions are imported at each start"

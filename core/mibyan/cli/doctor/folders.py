@@ -118,7 +118,12 @@ def caches(patient: Patient) -> Iterator[Finding]:
     """What was kept of earlier runs and can't be used: never wrong, only slow."""
     if patient.home is None:
         return
+    from mibyan.plugins.lessons import problem
+
     folder = patient.home / "cache"
+    slow = problem(patient.home)
+    if slow is not None:
+        yield Finding("warning", slow, str(folder), f"chmod u+w {folder}" if folder.is_dir() else f"move {folder} away")
     for name in _names(str(folder)):
         path = str(folder / name)
         if name.endswith(".tmp"):
