@@ -181,8 +181,7 @@ class Parts:
         also = [*self._named[0], *os.environ.get("MIBYAN_PLUGINS", "").replace(",", " ").split()]
         return PluginLoader(LoaderServices(
             store=self.store, hooks=self.hooks, config=self.config, home=self.home, project=self.project, log=self.log,
-            run_async=self._run_async, dispatch_tool=self.calls.of_plugin,
-            approvals=ApprovalsView(self.approvals, "a plugin"),
+            run_async=self._run_async, dispatch_tool=self._dispatch_for, approvals=ApprovalsView(self.approvals, "a plugin"),
             safe_mode=self.safe_mode, clean=self.clean, also=tuple(also), no=self._named[1],
         ))  # fmt: skip
 
@@ -251,6 +250,9 @@ class Parts:
         """What the plugins' `mibyan_patch_definitions` say, the later plugin last."""
         chain = self.hooks.chain("mibyan_patch_definitions")
         return self.calling.patches(chain, definitions, names) if chain else {}
+
+    def _dispatch_for(self, name: str, args: Any, owner: Owner) -> str:
+        return self.calls.of_plugin(name, args, owner)
 
     def _run_async(self, awaitable: Any) -> Any:
         return self.dispatcher.run_async(awaitable)

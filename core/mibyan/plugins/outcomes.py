@@ -13,6 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from mibyan.filecache import CacheFile, StampedCache, stamp
 from mibyan.plugins.contents import LOADED_BY
 from mibyan.plugins.sources.files import read_bytes
 from mibyan.plugins.state import ACTIVE, FAILED, FOUND, NEEDS, READY
@@ -102,6 +103,8 @@ class Outcomes:
         self._lock = threading.Lock()
         self._kept: Kept | None = None
         self._writable = True
+        #: What the plugins were when nothing was new.
+        self._seen = StampedCache(CacheFile(home / "cache" / "outcomes.bin", "outcomes 1"))
 
     def after_fork(self) -> None:
         """In a child process: nobody else is keeping anything."""
@@ -151,6 +154,9 @@ class Outcomes:
     ) -> None:
         if not self._writable or not self._home.is_dir():
             return
+        known = self._as_known(records, whole=whole and not afresh)
+        if known is not None and self._seen.get("ready", known):
+            return
         if self._kept is None:
             self._kept = _read(self._path)
         new = [
@@ -161,6 +167,27 @@ class Outcomes:
         seen = {record.origin for record in records} if whole else None
         if new or (seen is not None and _gone(self._kept, seen)):
             self._write([(plugin_id, digest, _outcome(record, store)) for plugin_id, digest, record in new], seen)
+        elif known is not None:
+            self._seen.keep("ready", known, value=True)
+            self._seen.save()
+
+    def _as_known(self, records: list[PluginRecord], *, whole: bool) -> Any:
+        """What must be the same for nothing to be new; `None` if something was imported, or that can't be told.
+
+        The usual start imports no plugin: then neither the file nor the plugins' contents need be looked into.
+        """
+        loaded = [record for record in records if record.loaded_at is not None]
+        if not whole or any(record.state != READY for record in loaded):
+            return None
+        try:
+            file = os.stat(self._path)  # it is always replaced as a whole
+        except OSError:
+            return None
+        said = tuple(
+            (one.id, one.origin, one.version, one.tools, one.hooks, one.overrides, stamp(f"{one.origin}/RECORD"))
+            for one in loaded
+        )  # fmt: skip
+        return LOADED_BY, file.st_ino, file.st_mtime_ns, file.st_size, int(time.time() // _STALE), said
 
     def _is_new(self, record: PluginRecord, digest: str) -> bool:
         known = (self._kept or {}).get(record.id, {}).get(digest)
