@@ -62,6 +62,8 @@ class Command:
     name: str
     body: Body
     parameters: tuple[Option | Argument, ...] = ()
+    #: Whether its answer holds until something changes of what there is, so that it may be kept (`mibyan.cli.answers`).
+    lasting: bool = False
 
     def run(self, invocation: Invocation, values: Mapping[str, Any]) -> Any:
         """Do it; what other code prints meanwhile isn't data."""
@@ -83,11 +85,11 @@ class Group:
         self.text = text
         self.commands: dict[str, Command] = {}
 
-    def command(self, name: str) -> Callable[[Body], Command]:
+    def command(self, name: str, *, lasting: bool = False) -> Callable[[Body], Command]:
         """Make a function the body of a command of this group."""
 
         def add(body: Body) -> Command:
-            made = self.commands[name] = command(name)(body)
+            made = self.commands[name] = command(name, lasting=lasting)(body)
             return made
 
         return add
@@ -98,11 +100,11 @@ def group(name: str) -> Callable[[Body], Group]:
     return lambda body: Group(name, body.__doc__ or "")
 
 
-def command(name: str) -> Callable[[Body], Command]:
+def command(name: str, *, lasting: bool = False) -> Callable[[Body], Command]:
     """Make a function the body of a command; its docstring is the help."""
 
     def make(body: Body) -> Command:
-        return Command(name, body, tuple(reversed(vars(body).pop("parameters", ()))))
+        return Command(name, body, tuple(reversed(vars(body).pop("parameters", ()))), lasting)
 
     return make
 

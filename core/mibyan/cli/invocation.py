@@ -15,6 +15,7 @@ from mibyan.errors import ConfigError, MibyanError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mibyan.cli.footprint import Noting
     from mibyan.cli.tracefile import TraceFile
     from mibyan.config.load import LoadedConfig
     from mibyan.runtime import Runtime
@@ -26,6 +27,8 @@ class Invocation:
     def __init__(self) -> None:
         self.options = Options()
         self.out = Output()
+        #: Set where the command's answer may be kept.
+        self.noting: Noting | None = None
 
     def begin(self) -> None:
         """Refuse what can't be done, before the command does anything.
@@ -139,3 +142,5 @@ class Invocation:
             )  # fmt: skip
             with runtime:
                 yield runtime
+                if self.noting is not None:
+                    self.noting.look(runtime)

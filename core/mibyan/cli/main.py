@@ -7,15 +7,23 @@ Data goes to standard output, everything else to standard error. What a command 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from typing import TYPE_CHECKING, Any
 
+# `typing` isn't imported: `--version` and a listing that still holds don't need it.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
+
+    from mibyan.cli.answers import Answers
 
 #: The number of SIGINT.
 _CTRL_C = 2
+
+#: Objects that are made before the garbage collector looks for circles among the young ones.
+_OBJECTS = 100_000
 
 #: Options of `mibyan` that are followed by a value.
 _WITH_VALUE = frozenset({"--home", "--project", "--plugin", "--no-plugin", "--trace"})
@@ -33,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from mibyan.cli.completing import complete
 
         return complete(sys.argv[1:])
-    code = _ended_with(sys.argv[1:])
+    code = _of_process(sys.argv[1:])
     if "threading" in sys.modules:
         from mibyan.cli.leaving import leave
 
@@ -41,13 +49,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _ended_with(words: Sequence[str]) -> int:
+def _of_process(words: list[str]) -> int:
+    """Run this process's own command line; what was said before is said again if it still holds."""
+    from mibyan.cli.answers import answers_to, say_again
+
+    asked = answers_to(words)
+    known = asked.recall() if asked is not None else None
+    if known is not None and say_again(known[0]):
+        return known[1]
+    # A start makes many objects, and hardly one that is garbage.
+    gc.set_threshold(_OBJECTS, 20, 20)
+    return _ended_with(words, asked)
+
+
+def _ended_with(words: Sequence[str], asked: Answers | None = None) -> int:
     try:
         if _asks_version(words):
             return _version(as_json="--json" in words)
         from mibyan.cli.running import run
 
-        return run(words)
+        return run(words, asked)
     except KeyboardInterrupt as interrupt:
         from mibyan.cli.output import say
 
@@ -71,10 +92,18 @@ def _asks_version(words: Sequence[str]) -> bool:
 
 def _version(*, as_json: bool) -> int:
     from mibyan._version import __version__
+    from mibyan.cli.answers import say_again
+
+    text = f'{{"version": "{__version__}"}}\n' if as_json else f"mibyan {__version__}\n"
+    return 0 if sys.stdout is not None and say_again(text) else _write_anyway(text)
+
+
+def _write_anyway(text: str) -> int:
+    """Write text to a standard output that isn't in order."""
     from mibyan.cli.output import Output, OutputError, say
 
     try:
-        Output().write(f'{{"version": "{__version__}"}}\n' if as_json else f"mibyan {__version__}\n")
+        Output().write(text)
     except OutputError as error:
         say(f"mibyan: error: {error}")
         return 1

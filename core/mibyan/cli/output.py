@@ -39,6 +39,8 @@ class Output:
     def __init__(self) -> None:
         self._stream: TextIO | None = sys.stdout
         self._abandoned = False
+        #: What is written, where somebody wants to know it.
+        self.copied: list[str] | None = None
 
     @property
     def stream(self) -> TextIO | None:
@@ -56,6 +58,8 @@ class Output:
         Raises:
             OutputError: It can't be written (a closed stream, a full disk).
         """
+        if self.copied is not None:
+            self.copied.append(text)
         if self._abandoned:
             return
         if self._stream is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mibyan.cli import exits
 from mibyan.cli.invocation import Invocation
@@ -17,6 +17,9 @@ from mibyan.text import bounded, describe_exception
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mibyan.cli.answers import Answers
+    from mibyan.cli.reading import Reading
+
 #: Characters of a message: an argument that is part of it can be of any length.
 _LIMIT = 20_000
 #: The modules that Mibyan can't do without, and the distributions that have them.
@@ -27,11 +30,12 @@ _NEEDED = {
 }  # fmt: skip
 
 
-def run(words: Sequence[str]) -> int:
+def run(words: Sequence[str], asked: Answers | None = None) -> int:
     """Run a command.
 
     Args:
         words: The words after the program's name.
+        asked: Where the answer is kept, if it is of that kind.
 
     Returns:
         What to exit with; everything that is to be said has been said.
@@ -49,7 +53,7 @@ def run(words: Sequence[str]) -> int:
                 invocation = Invocation()
                 return run_by_click(words, invocation)
             path = reading.path
-            code = reading.command.run(invocation, reading.values)
+            code = _done(reading, invocation, asked)
     except KeyboardInterrupt:
         if invocation.options.debug:
             _show_traceback()
@@ -59,6 +63,16 @@ def run(words: Sequence[str]) -> int:
             _show_traceback()
         return _told(error, path)
     return code if isinstance(code, int) else exits.OK
+
+
+def _done(reading: Reading, invocation: Invocation, asked: Answers | None) -> Any:
+    """Run the command; an answer of the kind that holds until something changes is kept."""
+    if asked is None or not reading.command.lasting:
+        return reading.command.run(invocation, reading.values)
+    from mibyan.cli.footprint import Noting
+
+    invocation.noting = Noting(asked, invocation.out)
+    return invocation.noting.run(lambda: reading.command.run(invocation, reading.values))
 
 
 def _show_traceback() -> None:

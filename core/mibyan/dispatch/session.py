@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import uuid
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
@@ -43,7 +42,7 @@ class Session:
         home: object = None,
         on_close: Callable[[Session], None] | None = None,
     ) -> None:
-        self._id = session_id or f"session_{uuid.uuid4().hex}"
+        self._id = session_id or f"session_{os.urandom(16).hex()}"
         self._enabled_toolsets = enabled_toolsets
         self._disabled_toolsets = disabled_toolsets
         self._continues = continues

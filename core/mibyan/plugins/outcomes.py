@@ -180,7 +180,7 @@ class Outcomes:
         if not whole or any(record.state != READY for record in loaded):
             return None
         try:
-            file = os.stat(self._path)  # it is always replaced as a whole
+            file = os.stat(self._path)  # noqa: PTH116 - as for the plugins; it is always replaced as a whole
         except OSError:
             return None
         said = tuple(

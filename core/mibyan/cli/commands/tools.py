@@ -64,7 +64,7 @@ def tools() -> None:
     """What there is, one tool, and the definitions a model would get."""
 
 
-@tools.command("list")
+@tools.command("list", lasting=True)
 @_toolset_options
 def list_tools(invocation: Invocation, enabled: list[str] | None, disabled: list[str] | None) -> int:
     """List the available tools, and below them what is missing.
@@ -225,7 +225,7 @@ def _print_tool(invocation: Invocation, entry: ToolEntry, told: dict[str, Any], 
         print_claims(invocation.out, others)
 
 
-@tools.command("schema")
+@tools.command("schema", lasting=True)
 @_toolset_options
 @option("--format", "form", metavar="F", choices="formats", convert=_format, default="openai",
               help="openai, openai-responses, anthropic, gemini or mcp.")  # fmt: skip

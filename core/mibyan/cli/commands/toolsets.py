@@ -25,7 +25,7 @@ def toolsets() -> None:
     """The bundles of tools, resolved to what they stand for."""
 
 
-@toolsets.command("list")
+@toolsets.command("list", lasting=True)
 def list_toolsets(invocation: Invocation) -> int:
     """List the toolsets and how many tools each stands for.
 
@@ -44,7 +44,7 @@ def list_toolsets(invocation: Invocation) -> int:
         return _code(invocation, runtime)
 
 
-@toolsets.command("show")
+@toolsets.command("show", lasting=True)
 @argument("name", choices="toolsets")
 def show_toolset(invocation: Invocation, name: str) -> int:
     """Show the tools that a toolset stands for, and why.

@@ -1,0 +1,225 @@
+"""`footprint`: all that a listing stands on, noted when it was worked out; see `mibyan.cli.answers`.
+
+Where that can't be told by looking at paths there is none: when a plugin's code was imported or a check was asked, for
+plugins that aren't wheels with frozen definitions, in projects, and while something is being changed.
+"""
+# os and text: some two thousand paths are noted.
+# ruff: noqa: PTH109, PTH110, PTH112, PTH116, PTH118, PTH120, PTH208
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import mibyan
+from mibyan.plugins.sources.builtin import builtin_folder
+from mibyan.plugins.state import ACTIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from mibyan.cli.answers import Answers, Looks
+    from mibyan.cli.output import Output
+    from mibyan.plugins.candidate import Candidate
+    from mibyan.runtime import Runtime
+    from mibyan.tools.entry import Requirements
+
+#: Nanoseconds before the run in which a change may have had the time of the one before it: two ticks of a slow kernel's
+#: clock, and of a file system that keeps whole seconds.
+_TICK, _SECONDS = 20_000_000, 2_000_000_000
+#: Files in the home that change with use and decide nothing.
+_IN_USE = ("sessions.db",)
+
+
+class Noting:
+    """While a command runs: what it writes, and whether it says anything else; then what it stands on is kept with that.
+
+    Args:
+        asked: Where the answer is kept.
+        out: The command's output.
+    """
+
+    def __init__(self, asked: Answers, out: Output) -> None:
+        self._asked = asked
+        self._out = out
+        self._looks: Looks | None = None
+
+    def look(self, runtime: Runtime) -> None:
+        """Note what the runtime stands on."""
+        self._looks = footprint(runtime, self._asked.started)
+
+    def run(self, command: Callable[[], Any]) -> Any:
+        """Run the command; its exit code."""
+        written = self._out.copied = []
+        before, sys.stderr = sys.stderr, (listener := _Listener(sys.stderr))
+        try:
+            code = command()
+        finally:
+            sys.stderr, self._out.copied = before, None
+        if code == 0 and self._looks is not None and not listener.heard:
+            self._asked.keep(self._looks, "".join(written), code)
+        return code
+
+
+class _Listener:
+    """Standard error, with an ear on it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.heard = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {"write", "writelines", "buffer", "fileno"}:
+            self.heard = True
+        return getattr(self._stream, name)
+
+
+class _UntellableError(Exception):
+    """It can't be told by looking at paths."""
+
+
+def footprint(runtime: Runtime, started: int) -> Looks | None:
+    """What was there when a listing was worked out.
+
+    Args:
+        runtime: What it was worked out with.
+        started: When that began, in nanoseconds since the epoch: what has changed since then might not have been seen.
+
+    Returns:
+        Folders with names and states, `None` where that doesn't tell all.
+    """
+    try:
+        _require_plain(runtime)
+        paths = dict.fromkeys(_paths(runtime))
+        looks: dict[str, tuple[list[str], list[Any]]] = {}
+        for path in paths:
+            folder, name = os.path.split(path)
+            names, states = looks.setdefault(folder, ([], []))
+            names.append(name)
+            states.append(_state(path, started))
+        return {folder: (tuple(names), tuple(states)) for folder, (names, states) in looks.items()}
+    except Exception:  # no footprint is no error
+        return None
+
+
+def _state(path: str, started: int) -> tuple[int, int, int, int] | None:
+    """What is at a path.
+
+    Raises:
+        _UntellableError: It has changed lately.
+    """
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if status.st_ctime_ns >= started - (_TICK if status.st_ctime_ns % 1_000_000_000 else _SECONDS):
+        raise _UntellableError
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
+def _require_plain(runtime: Runtime) -> None:
+    """Raise unless data alone decided."""
+    parts = runtime._parts
+    settings = parts.config.settings
+    if parts.project is not None or parts.safe_mode or settings.mcp_servers or settings.plugins.modules:
+        raise _UntellableError
+    if settings.plugins.bridges.hermes or settings.plugins.bridges.llm:
+        raise _UntellableError
+    for record in parts.plugins.all_records():
+        one = record.candidate
+        if record.state == ACTIVE or one.source not in {"builtin", "pip"} or one.editable:
+            raise _UntellableError
+        if one.manifest is None or not one.manifest.frozen or _needs_more(one.manifest.requires):
+            raise _UntellableError
+    for entry in parts.store.snapshot.entries.values():
+        if entry.check_fn is not None or _needs_more(entry.requires):
+            raise _UntellableError
+
+
+def _needs_more(requires: Requirements) -> bool:
+    """Whether something counts that is no path of these and not in the environment."""
+    return bool(requires.bins or requires.modules)
+
+
+def _paths(runtime: Runtime) -> Iterator[str]:
+    """Every path that was looked at, or that would be if it were there."""
+    parts = runtime._parts
+    yield from _home(str(parts.home))
+    yield from _projects()
+    yield from _own_files()
+    for entry in sys.path:
+        yield from _entry(entry or os.getcwd())
+    for record in parts.plugins.all_records():
+        yield from _plugin(record.candidate)
+
+
+def _home(home: str) -> Iterator[str]:
+    """The profile's folder, what stands directly in it, and the folders of plugins and tools."""
+    yield home
+    yield from (f"{home}/{name}" for name in ("config.yaml", "trust.json", "mibyan.lock", "plugins", "tools"))
+    if os.path.isdir(home):
+        yield from (f"{home}/{name}" for name in os.listdir(home) if _counts(home, name))
+    for folder in (f"{home}/plugins", f"{home}/tools"):
+        if os.path.isdir(folder):
+            yield from (f"{folder}/{name}" for name in os.listdir(folder))
+            if any(os.path.isdir(f"{folder}/{name}") for name in os.listdir(folder)):
+                raise _UntellableError
+
+
+def _counts(home: str, name: str) -> bool:
+    return not name.startswith(_IN_USE) and not os.path.isdir(f"{home}/{name}")
+
+
+def _projects() -> Iterator[str]:
+    """Where a `.mibyan` would make the current directory a project's."""
+    folder = os.path.realpath(os.getcwd())
+    while True:
+        yield os.path.join(folder, ".mibyan")
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
+
+
+def _own_files() -> Iterator[str]:
+    """Mibyan's own code, and the manifests of its plugins: somebody may be working on them."""
+    builtin = builtin_folder()
+    for top in [*mibyan.__path__, *([str(builtin)] if builtin is not None else [])]:
+        for folder, folders, files in os.walk(top):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            yield folder
+            yield from (f"{folder}/{name}" for name in files if name.endswith((".py", ".json")))
+
+
+def _entry(entry: str) -> Iterator[str]:
+    """An entry of `sys.path`: its own state says which distributions and modules there are."""
+    yield entry
+    if not os.path.isdir(entry):
+        if os.path.exists(entry):  # an archive
+            raise _UntellableError
+        return
+    for name in os.listdir(entry):
+        if name.endswith((".dist-info", ".egg-info")):
+            yield f"{entry}/{name}"
+            if os.path.exists(f"{entry}/{name}/entry_points.txt"):
+                yield f"{entry}/{name}/entry_points.txt"
+        elif name.endswith(".pth"):
+            yield f"{entry}/{name}"
+
+
+def _plugin(candidate: Candidate) -> Iterable[str]:
+    """What says what an installed plugin is; the state of its dist-info, which is noted, says which of these there are."""
+    if candidate.source != "pip":
+        return
+    manifest = f"{candidate.origin}/extra_metadata/mibyan.json"
+    if not os.path.exists(manifest):
+        raise _UntellableError
+    yield from (
+        f"{candidate.origin}/extra_metadata",
+        manifest,
+        f"{candidate.origin}/METADATA",
+        f"{candidate.origin}/direct_url.json",
+    )
+    if candidate.root is not None:
+        yield str(candidate.root)
