@@ -199,7 +199,7 @@ class Runtime:
         """
         quick = self._parts.lane.call(name, args, session, tool_call_id, task_id, user_task, timeout)
         if quick is not None:
-            return quick
+            return quick if type(quick) is str else quick.text  # type: ignore[union-attr]
         call = self.make_call(name, args, session, task_id, tool_call_id, user_task, timeout)
         return self._parts.dispatcher.inline(call).text
 
@@ -225,7 +225,7 @@ class Runtime:
         """
         quick = await self._parts.lane.acall(name, args, session, tool_call_id, task_id, user_task, timeout)
         if quick is not None:
-            return quick
+            return quick if type(quick) is str else quick.text  # type: ignore[union-attr]
         await self._load()
         made = self.make_call(name, args, session, task_id, tool_call_id, user_task, timeout)
         return (await self._parts.dispatcher.awaited(made)).text

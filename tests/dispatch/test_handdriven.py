@@ -203,6 +203,15 @@ def test_dispatch_B5_an_awaited_call_ends_with_what_it_belongs_to(rt, add, by):
     ender.join()
 
 
+def test_dispatch_B5_an_interrupt_during_the_first_step_counts(rt, add):
+    async def handler(args: dict[str, Any]) -> None:
+        rt._parts.sessions.find(None).interrupt()
+        await asyncio.sleep(60)
+
+    add(handler)
+    assert run(rt)["error_type"] == "cancelled"
+
+
 @pytest.mark.parametrize("what", ["nothing of asyncio", "a future of another loop"])
 def test_dispatch_C4_a_coroutine_that_waits_for_the_wrong_thing_hears_of_it(rt, add, what):
     other = asyncio.new_event_loop()

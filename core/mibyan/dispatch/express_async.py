@@ -99,6 +99,9 @@ async def _waited(
 
     driven = HandDriven(coroutine, waits, None if seconds is None else seconds - (perf_counter() - frame.started), left)
     frame.session.attend(driven)
+    if frame.session.interrupts != frame.interrupts:
+        # It came during the first step.
+        driven.cancel("the session was interrupted")
     try:
         return await driven.finish()
     finally:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.arguments import copy_arguments, read_arguments
 from mibyan.dispatch.express_hooks import Detour
-from mibyan.dispatch.frame import NO_IDS
 from mibyan.dispatch.perform import is_awaitable
 from mibyan.dispatch.plan import CONTEXT_KEYS
 from mibyan.schema.fastread import Unusual
@@ -16,7 +16,7 @@ from mibyan.tools.function import ToolFunction
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mibyan.dispatch.frame import Frame, Ids
+    from mibyan.dispatch.frame import Frame
     from mibyan.dispatch.handlers import HandlerSteps
     from mibyan.dispatch.plan import Plan
     from mibyan.dispatch.session import Session
@@ -94,26 +94,22 @@ def handler_call(
         return handler, False, None
     visible = session.tool_names
     names = None if visible is None else sorted(visible)
-    fixed: Args = {"session_id": session.id, "session": session, "enabled_tools": names}
-    fixed = {key: fixed.get(key) for key in accepted}
-    lists = names is not None and "enabled_tools" in fixed
-
-    def handle(args: Args, frame: Frame) -> Any:
-        keywords = fixed.copy() if frame.ids is NO_IDS else with_ids(fixed, frame.ids)
-        if lists:
-            keywords["enabled_tools"] = list(names or ())
-        return handler(args, **keywords)
-
-    return handler, False, handle
+    return handler, False, _caller(tuple(accepted))(handler, session, names)
 
 
-def with_ids(fixed: Args, ids: Ids) -> Args:
-    """Keyword arguments for a call that has ids."""
-    given = fixed.copy()
-    for name, value in zip(("tool_call_id", "task_id", "user_task"), ids, strict=True):
-        if name in given:
-            given[name] = value
-    return given
+#: What each context key is, in the call of a handler.
+_WORDS = {
+    "session_id": "session.id", "session": "session", "enabled_tools": "None if names is None else names.copy()",
+    "tool_call_id": "frame.ids[0]", "task_id": "frame.ids[1]", "user_task": "frame.ids[2]",
+}  # fmt: skip
+
+
+@cache
+def _caller(keys: tuple[str, ...]) -> Callable[..., Callable[[Args, Frame], Any]]:
+    """What makes a function that calls a handler with the context keys that it accepts; see `express_hooks`."""
+    words = ", ".join(f"{key}={_WORDS[key]}" for key in keys)
+    source = f"lambda handler, session, names: lambda args, frame: handler(args, {words})"
+    return eval(source)  # type: ignore[no-any-return]  # noqa: S307 - of our own words only
 
 
 def usual_text(plan: Plan, handlers: HandlerSteps) -> Callable[[Any], str]:

@@ -47,7 +47,7 @@ class KeywordCalls:
             get = context.get
             quick = self._lane.call(name, args, get("session"), get("tool_call_id"), get("task_id"), get("user_task"))
             if quick is not None:
-                return quick
+                return quick if isinstance(quick, str) else quick.text
         known = {key: context[key] for key in _KNOWN if key in context}
         if "session" not in known and isinstance(context.get("session_id"), str):
             known["session"] = self._sessions.of_id(plain_text(context["session_id"]))

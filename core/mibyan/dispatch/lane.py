@@ -84,17 +84,14 @@ class ExpressLane:
         dispatcher.went_well = self.consider
 
     def call(
-        self, name: Any, raw: Any, session: Any, call_id: Any, task_id: Any, user_task: Any, timeout: Any = None
-    ) -> str | None:
-        """Run a call; its text, or `None`: nothing has run, the pipeline has to."""
-        made = self.run(name, raw, session, call_id, task_id, user_task, timeout)
-        return made if made is None or type(made) is str else made.text  # type: ignore[union-attr]
-
-    def run(
         self, name: Any, raw: Any, session: Any, call_id: Any, task_id: Any, user_task: Any, timeout: Any = None,
         *, guarded: bool = False,
     ) -> str | ToolResult | None:  # fmt: skip
-        """The same; the result itself where the pipeline went on with it."""
+        """Run a call.
+
+        Returns:
+            Its text; the result where the pipeline went on with it; `None`: nothing has run, the pipeline has to.
+        """
         own = self._sessions.default if session is None else session
         if type(own) is not Session or own._home is not self._sessions or type(name) is not str:
             return None
@@ -116,17 +113,10 @@ class ExpressLane:
         seconds = timeout or kept.seconds or self._dispatcher.timeout
         return self._dispatcher.guarded_quickly(kept.express, raw, ids, seconds)
 
-    async def acall(
-        self, name: Any, raw: Any, session: Any, call_id: Any, task_id: Any, user_task: Any, seconds: Any
-    ) -> str | None:
-        """Like `call`, without holding the running loop."""
-        made = await self.arun(name, raw, session, call_id, task_id, user_task, seconds)
-        return made if made is None or type(made) is str else made.text  # type: ignore[union-attr]
-
-    def arun(
+    def acall(
         self, name: Any, raw: Any, session: Any, call_id: Any, task_id: Any, user_task: Any, seconds: Any
     ) -> Coroutine[Any, Any, str | ToolResult | None]:
-        """Like `run`, without holding the running loop."""
+        """What runs a call without holding the running loop; see `call`."""
         own = self._sessions.default if session is None else session
         if type(own) is not Session or own._home is not self._sessions or type(name) is not str:
             return _not_this_way()
@@ -148,7 +138,7 @@ class ExpressLane:
         if not isinstance(call, ToolCall):
             return None
         started = perf_counter()
-        made = await self.arun(call.name, call.arguments, session, call.id, task_id, user_task, seconds)
+        made = await self.acall(call.name, call.arguments, session, call.id, task_id, user_task, seconds)
         return _structured(call, made, started)
 
     def execute(
@@ -158,7 +148,7 @@ class ExpressLane:
         if not isinstance(call, ToolCall):
             return None
         started = perf_counter()
-        made = self.run(call.name, call.arguments, session, call.id, task_id, user_task, timeout, guarded=guarded)
+        made = self.call(call.name, call.arguments, session, call.id, task_id, user_task, timeout, guarded=guarded)
         return _structured(call, made, started)
 
     def consider(self, call: Call) -> None:

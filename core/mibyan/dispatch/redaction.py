@@ -98,7 +98,12 @@ class Redactor:
             nonlocal kept
             if len(text) < SHORTEST:
                 return True
-            values = list(map(look, encoded))
+            for variable in encoded:
+                if variable in raw:
+                    values = list(map(look, encoded))
+                    break
+            else:
+                values = []
             known = kept
             if known is None or known[0] != values:
                 known = kept = (values, self.secrets(more_names))

@@ -48,13 +48,15 @@ def compile_reader(schema: Mapping[str, Any]) -> FastReader | None:
         return None
     validator = SchemaValidator({**core, "strict": True})
     from_text, from_python = validator.validate_json, validator.validate_python
+    keys = _key_counter(core)
     flat = core["type"] == "typed-dict" and all(_is_flat(field["schema"]) for field in core["fields"].values())
 
     def read(raw: Any) -> dict[str, Any]:
         if type(raw) is str:
             args: dict[str, Any] = from_text(raw)
             # Each pair has a colon: as many keys as colons means that no key stood twice. An escaped one can't be counted.
-            if raw.count(":") != len(args) and raw.count(":") != _colons(args):
+            colons = raw.count(":")
+            if colons != keys(args) and colons != _colons(args):
                 raise Unusual
             if "\\" in raw and "\\u003" in raw:
                 raise Unusual
@@ -67,6 +69,48 @@ def compile_reader(schema: Mapping[str, Any]) -> FastReader | None:
         return from_python(raw)  # type: ignore[no-any-return]
 
     return FastReader(read, flat)
+
+
+def _key_counter(core: dict[str, Any]) -> Callable[[Any], int]:
+    """What counts the keys in a value of a schema, in it and in its containers."""
+    kind = core["type"]
+    if kind == "nullable":
+        inner = _key_counter(core["schema"])
+        return lambda value: 0 if value is None else inner(value)
+    if kind == "list":
+        return _key_counter_of_several(core["items_schema"])
+    if kind == "dict":
+        values = _key_counter_of_several(core["values_schema"])
+        return lambda value: len(value) + values(value.values())
+    if kind != "typed-dict":
+        return _none
+    fields = [
+        (name, _key_counter(field["schema"])) for name, field in core["fields"].items() if not _is_flat(field["schema"])
+    ]
+    if not fields:
+        return len
+
+    def count(value: Any) -> int:
+        total = len(value)
+        for name, counter in fields:
+            if name in value:
+                total += counter(value[name])
+        return total
+
+    return count
+
+
+def _key_counter_of_several(core: dict[str, Any]) -> Callable[[Any], int]:
+    if _is_flat(core):
+        return _none
+    inner = _key_counter(core)
+    return lambda values: sum(map(inner, values))
+
+
+def _none(value: Any) -> int:
+    """There are no keys in it."""
+    del value
+    return 0
 
 
 def _colons(container: Any) -> int:
