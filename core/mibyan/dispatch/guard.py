@@ -37,6 +37,10 @@ _HELD_LOOK = 0.05
 class Threads(Protocol):
     """The threads of a runtime."""
 
+    @property
+    def run(self) -> Callable[[Job], None]:
+        """`submit` on a thread that serves every tool."""
+
     def submit(self, job: Job, thread: str = "pool") -> None:
         """Run a job on one of them; RuntimeError when none can be had."""
 

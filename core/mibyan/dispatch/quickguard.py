@@ -126,7 +126,7 @@ class QuickGuard:
     def start(self) -> None:
         """Hand it over."""
         try:
-            self._threads.submit(self.work)
+            self._threads.run(self.work)
         except RuntimeError:  # The runtime was closed meanwhile, or the system gives no thread: nothing has run.
             self._finished = self.is_over = True
             self.wake()
@@ -176,7 +176,7 @@ class QuickGuard:
             raise
         if self.successor is not None:
             return self.successor.wait(_nothing)  # type: ignore[no-any-return]
-        return self.outcome()
+        return self.made if self.is_over else self.outcome()
 
     def outcome(self) -> str | None:
         """The text, once there is one; `None`: nothing has run."""

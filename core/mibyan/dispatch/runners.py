@@ -10,6 +10,8 @@ from mibyan.dispatch.guard import LATE
 from mibyan.dispatch.threads import ThreadPool
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mibyan.dispatch.loops import Loops
     from mibyan.dispatch.steps import Step
     from mibyan.dispatch.threads import Job
@@ -22,11 +24,17 @@ class Runners:
 
     def __init__(self) -> None:
         self._pool = ThreadPool("mibyan")
+        self._run = self._pool.submit
         self._dedicated: dict[str, ThreadPool] = {}
         self._loops: Loops | None = None
         self._stuck: set[Step] = set()
         self._lock = threading.Lock()
         self._closed = False
+
+    @property
+    def run(self) -> Callable[[Job], None]:
+        """`submit` on a thread that serves every tool."""
+        return self._run
 
     def submit(self, job: Job, thread: str = "pool") -> None:
         """Run a job on one of the threads; `thread` other than `pool` names one that serves nothing else.

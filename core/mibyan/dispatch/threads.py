@@ -1,12 +1,14 @@
 """The runtime's own threads: for sync code that must be abandonable, and for sync code under an event loop.
 
 They are daemons, and no pool's exit handler joins them: a tool that never returns holds neither the next call nor the
-interpreter. There is no upper bound to wait at (a stuck tool would starve the next call); idle threads end by themselves.
+interpreter. There is no upper bound to wait at (a stuck tool would starve the next call); idle threads but one end by
+themselves.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 #: What a thread does, never raising; what it gives is called when the thread is free for the next one.
 Job: TypeAlias = "Callable[[], Callable[[], None] | None]"
 
-#: Seconds after which a thread without work ends.
+#: Seconds after which a thread without work ends, if there is another one.
 IDLE_SECONDS = 10.0
 
 
@@ -47,13 +49,13 @@ class _Worker:
             self._job = None
             wake = job()
             # It rests before whoever waits goes on: the next job finds it idle.
-            rests = self._pool.rest(self)
+            patience = self._pool.rest(self)
             if wake is not None:
                 wake()
             del job, wake  # Nothing of a call stays alive in an idle thread.
-            if not rests:
+            if patience is None:
                 break
-            if not self._ready.acquire(timeout=IDLE_SECONDS) and self._pool.leave(self):
+            if not self._ready.acquire(timeout=patience) and self._pool.leave(self):
                 break
         self._pool.gone(self)
 
@@ -71,6 +73,8 @@ class ThreadPool:
         self._most = most
         self._waiting: deque[Job] = deque()
         self._lock = threading.Lock()
+        #: The worker that is asked first and stays however long nothing comes, if it is idle; the others that are.
+        self._first: deque[_Worker] = deque()
         self._idle: deque[_Worker] = deque()
         self._workers: set[_Worker] = set()
         self._closed = False
@@ -84,20 +88,24 @@ class ThreadPool:
             RuntimeError: The pool is closed.
         """
         try:
-            # One step each, here, in `rest` and in `leave`: who takes an idle worker off the list has it alone.
-            self._idle.pop().give(job)
+            # One step each, here, in `rest` and in `leave`: who takes an idle worker off a list has it alone.
+            self._first.pop().give(job)
         except IndexError:
             self._submit(job)
 
     def _submit(self, job: Job) -> None:
         """Run `job` on a new thread, or when one comes free."""
+        with suppress(IndexError):
+            self._idle.pop().give(job)
+            return
         with self._lock:
             if self._closed:
                 msg = "the runtime is closed"
                 raise RuntimeError(msg)
             if self._most is not None and self._started >= self._most:
-                if self._idle:
-                    self._idle.pop().give(job)
+                idle = self._first or self._idle
+                if idle:
+                    idle.pop().give(job)
                 else:
                     self._waiting.append(job)
                 return
@@ -111,31 +119,37 @@ class ThreadPool:
             self.gone(worker)
             raise
 
-    def rest(self, worker: _Worker) -> bool:
-        """Take a worker that is done onto the idle list; false when the pool is closed."""
+    def rest(self, worker: _Worker) -> float | None:
+        """Take a worker that is done onto the idle list.
+
+        Returns:
+            Seconds after which it ends if nothing comes, -1 for ever; `None`: at once, the pool is closed.
+        """
         if worker not in self._workers:
-            return False
+            return None
+        # Setting a timer takes a third of a hand-over: the one that serves call after call does without.
+        idle, patience = (self._idle, IDLE_SECONDS) if self._first else (self._first, -1.0)
         if self._most is None:
-            self._idle.append(worker)
+            idle.append(worker)
         else:
             with self._lock:
                 if self._waiting and not self._closed:
                     worker.give(self._waiting.popleft())
-                    return True
-                self._idle.append(worker)
+                    return patience
+                idle.append(worker)
         # Whoever closed the pool just now may not have seen it on the list.
-        return not (self._closed and self._take(worker))
+        return None if self._closed and self._take(idle, worker) else patience
 
     def leave(self, worker: _Worker) -> bool:
         """Let an idle worker end; false when it was just given a job."""
-        if self._take(worker):
+        if self._take(self._idle, worker):
             return True
         worker._ready.acquire()
         return False
 
-    def _take(self, worker: _Worker) -> bool:
+    def _take(self, idle: deque[_Worker], worker: _Worker) -> bool:
         try:
-            self._idle.remove(worker)
+            idle.remove(worker)
         except ValueError:
             return False
         return True
@@ -156,7 +170,7 @@ class ThreadPool:
     def after_fork(self) -> None:
         """In a child process: the threads, and the jobs that wait for them, are the parent's."""
         self._lock = threading.Lock()
-        self._waiting, self._idle, self._workers = deque(), deque(), set()
+        self._waiting, self._first, self._idle, self._workers = deque(), deque(), deque(), set()
         self._started = 0
 
     @property
@@ -174,16 +188,15 @@ class ThreadPool:
 
     def close(self, wait: float = 0.5) -> None:
         """End the idle threads now and the others when their work is done; wait for them up to `wait` seconds."""
-        import time
-
         with self._lock:
             self._closed = True
             workers = list(self._workers)
         idle = []
-        with suppress(IndexError):
-            while True:
-                idle.append(self._idle.pop())
-                idle[-1].give(None)
+        for workers_of in (self._first, self._idle):
+            with suppress(IndexError):
+                while True:
+                    idle.append(workers_of.pop())
+                    idle[-1].give(None)
         until = time.monotonic() + wait
         for worker in idle + [worker for worker in workers if worker not in idle]:
             if worker.thread is not threading.current_thread():
