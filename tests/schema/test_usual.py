@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mibyan.errors import ToolSchemaError
 from mibyan.schema.definition import _normalised, normalise_schema
 from mibyan.schema.formats import FORMATS
 from mibyan.schema.frozen import FrozenDict, FrozenList, UsualParameters, freeze
@@ -29,6 +30,12 @@ USUAL = {
             "b": LEAF,
             "a": {"type": "string", "enum": ["x", "y"]},
             "c": {"type": "array", "items": LEAF},
+            "d": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"e": LEAF}, "required": ["e"]},
+                "maxItems": 5,
+            },
+            "f": {"anyOf": [{"type": "integer", "minimum": -1}, {"type": "null"}], "description": "Perhaps."},
         },
         "required": ["b"],
         "additionalProperties": False,
@@ -60,6 +67,24 @@ NEARLY = st.fixed_dictionaries(
                   "title": ODD, "$defs": PROPERTIES},
     )}, optional={"name": ODD, "strict": ODD},
 )  # fmt: skip
+NODES = st.recursive(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["string", "integer", "null", "object"])},
+        optional={"description": st.just("d"), "default": ODD, "enum": st.lists(NAMES, max_size=2), "title": st.just("t"),
+                  "minimum": st.integers(), "maxLength": st.integers(-1, 2**64)},
+    ),
+    lambda inner: st.fixed_dictionaries({"type": st.just("array"), "items": inner}, optional={"minItems": st.just(1)})
+    | st.fixed_dictionaries(
+        {"type": st.just("object"), "properties": st.dictionaries(st.sampled_from("abc"), inner, max_size=2)},
+        optional={"required": st.lists(st.sampled_from("abc"), max_size=2), "additionalProperties": st.booleans() | inner},
+    )
+    | st.fixed_dictionaries({"anyOf": st.lists(inner, max_size=2)}, optional={"description": st.just("d")}),
+    max_leaves=5,
+)  # fmt: skip
+NESTED = st.fixed_dictionaries({"description": st.just("d"), "parameters": st.fixed_dictionaries(
+    {"type": st.just("object"), "properties": st.dictionaries(st.sampled_from("abc"), NODES, max_size=2)},
+    optional={"required": st.lists(st.sampled_from("ab"), max_size=2), "anyOf": st.lists(NODES, max_size=1)},
+)})  # fmt: skip
 
 
 def plain(value) -> bool:
@@ -71,7 +96,7 @@ def plain(value) -> bool:
     return value is None or type(value) in {str, int, float, bool}
 
 
-@given(NEARLY | HOSTILE_SCHEMAS | st.builds(lambda tree: {"description": "d", "parameters": tree}, SCHEMAS))
+@given(NEARLY | NESTED | HOSTILE_SCHEMAS | st.builds(lambda tree: {"description": "d", "parameters": tree}, SCHEMAS))
 def test_registry_R1_the_glance_sees_what_the_walk_sees(schema):
     """registry.R1: what is copied at a glance is what the walk makes of it; what the walk refuses isn't."""
     try:
@@ -98,6 +123,20 @@ def test_registry_R1_the_usual_form():
     assert plain(found)
 
 
+def test_a_schema_without_end_is_the_walks():
+    """However deep or wide a schema is, the glance ends; one that contains itself is refused."""
+    endless = {"type": "array"}
+    endless["items"] = endless
+    wide = {"anyOf": []}
+    wide["anyOf"] += [wide] * 5
+    for part in (endless, wide):
+        assert (
+            usual_schema("x", {"description": "d", "parameters": {"type": "object", "properties": {"a": part}}}) is None
+        )
+        with pytest.raises(ToolSchemaError):
+            normalise_schema("x", {"description": "d", "parameters": {"type": "object", "properties": {"a": part}}})
+
+
 def test_registry_R1_many_properties_are_counted():
     """However many properties there are, the walk's limits hold."""
     many = {f"p{number}": {"type": "string"} for number in range(MAX_CONTAINERS + 1)}
@@ -108,7 +147,7 @@ def test_registry_R1_many_properties_are_counted():
         normalise_schema("x", {"description": "d", "parameters": nested})
 
 
-@given(NEARLY)
+@given(NEARLY | NESTED)
 def test_registry_D4_the_usual_form_is_everybodys(schema):
     """registry.D4: no provider wants the usual parameters in other words, whoever looks closely."""
     found = usual_schema("x", schema)

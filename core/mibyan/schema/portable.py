@@ -113,7 +113,7 @@ def portable(parameters: Mapping[str, Any], format: str) -> Mapping[str, Any]:  
 def _is_portable(schema: Any, wants: Wants) -> bool:
     """Whether it can be seen at a glance that nothing has to change; with 10,000 tools the glance must be short."""
     if type(schema) is UsualParameters:
-        return not wants.subset or _has(schema, schema.get("required", ()))
+        return True
     if not isinstance(schema, dict) or schema.get("type") != "object" or "properties" not in schema:
         return False
     if not wants.top.isdisjoint(schema):

@@ -1,4 +1,4 @@
-"""The schema that most tools have, copied at a glance: a description, and properties of simple types.
+"""The schema that most tools have, copied at a glance: a description, and properties of types with little beside them.
 
 Whatever is less usual is left to the walk (`mibyan.schema.keywords`), which also says what is wrong with it. Of what
 is usual it is known from then on that no provider wants it in other words (`mibyan.schema.portable`).
@@ -11,12 +11,13 @@ from typing import Any
 from mibyan.schema.frozen import FrozenDict, FrozenList, UsualParameters
 from mibyan.schema.keywords import TYPES
 
-#: More properties than this are counted by the walk.
-_MANY = 1000
+#: Properties and items of one schema altogether; where there are more the walk counts.
+_MANY = 90
 #: An array says what its items are.
 _TYPES = TYPES - {"array"}
 _TEXTS = frozenset(("default", "description", "format", "pattern", "title"))
 _NUMBERS = frozenset(("default", "maximum", "minimum"))
+_COUNTS = frozenset(("maxItems", "maxLength", "minItems", "minLength", *_NUMBERS))
 _FLAGS = frozenset((bool, type(None)))
 #: A copy is read-only from the start; its parts are put in their places.
 _set = dict.__setitem__
@@ -26,71 +27,86 @@ def usual_schema(name: str, schema: Any) -> FrozenDict | None:
     """The read-only copy of a schema of the usual form, as the walk would make it; `None`: it isn't of that form."""
     if type(schema) is not dict or len(schema) != 2 + ("name" in schema):
         return None
-    description = schema.get("description")
-    if type(description) is not str or not description.isascii():
+    description, parameters = schema.get("description"), schema.get("parameters")
+    if type(description) is not str or not description.isascii() or type(parameters) is not dict:
         return None
-    parameters = _parameters(schema.get("parameters"))
-    if parameters is None:
+    found = UsualParameters(parameters)
+    kind = found.get("type")
+    if type(kind) is not str or kind != "object" or "properties" not in found or not _Glance().completes(found):
         return None
-    return FrozenDict({"name": name, "description": description, "parameters": parameters})
+    return FrozenDict({"name": name, "description": description, "parameters": found})
 
 
-def _parameters(value: Any) -> UsualParameters | None:
-    if type(value) is not dict:
+class _Glance:
+    """One look at one schema."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = _MANY
+
+    def completes(self, found: FrozenDict) -> bool:
+        """Put copies of its parts into the copy of a schema; whether it is of the usual form."""
+        for key, part in found.items():
+            if type(key) is not str:
+                return False
+            kind = type(part)
+            if kind is str:
+                if key == "type":
+                    if part not in _TYPES and (part != "array" or "items" not in found):
+                        return False
+                elif key not in _TEXTS or not part.isascii():
+                    return False
+            elif kind is int:
+                if key not in (_COUNTS if part >= 0 else _NUMBERS) or part.bit_length() > 63:
+                    return False
+            elif kind in _FLAGS:
+                if key != "default" and (key != "additionalProperties" or part is None):
+                    return False
+            else:
+                copied = self._copied(found, key, part)
+                if copied is None:
+                    return False
+                _set(found, key, copied)
+        return True
+
+    def _copied(self, schema: FrozenDict, key: str, part: Any) -> FrozenDict | FrozenList | None:
+        """The copy of a keyword's contents."""
+        if key == "properties":
+            return self._properties(part)
+        if key == "required":
+            properties, names = schema.get("properties"), _names(part)
+            known = isinstance(properties, dict) and names is not None and all(map(properties.__contains__, names))
+            return names if known else None
+        if key == "enum":
+            return _names(part)
+        if key == "items":
+            return self._part(part)
+        if key == "anyOf" and type(part) is list and part and type(schema) is not UsualParameters:
+            branches = [self._part(branch) for branch in part[:_MANY]]
+            return None if None in branches or len(branches) < len(part) else FrozenList(branches)
         return None
-    found = UsualParameters(value)
-    for key, part in found.items():
-        if type(key) is not str:
+
+    def _part(self, value: Any) -> FrozenDict | None:
+        if type(value) is not dict or not self._left:
             return None
-        if key == "type":
-            if type(part) is not str or part != "object":
-                return None
-            continue
-        if key == "additionalProperties" and (part is True or part is False):
-            continue
-        copied = _properties(part) if key == "properties" else _names(part) if key == "required" else None
-        if copied is None:
+        self._left -= 1
+        found = FrozenDict(value)
+        return found if self.completes(found) else None
+
+    def _properties(self, value: Any) -> FrozenDict | None:
+        if type(value) is not dict or len(value) > self._left:
             return None
-        _set(found, key, copied)
-    return found if "type" in found and "properties" in found else None
-
-
-def _properties(value: Any) -> FrozenDict | None:
-    if type(value) is not dict or len(value) > _MANY:
-        return None
-    found = FrozenDict(value)
-    for name, part in found.items():
-        copied = _leaf(part)
-        if copied is None or type(name) is not str or not name.isascii():
-            return None
-        _set(found, name, copied)
-    return found
-
-
-def _leaf(value: Any, *, inner: bool = True) -> FrozenDict | None:
-    """A schema that has no parts, or with `inner` only `items` that have none."""
-    if type(value) is not dict:
-        return None
-    found = FrozenDict(value)
-    for key, part in found.items():
-        if type(key) is not str:
-            return None
-        kind = type(part)
-        if kind is str:
-            if key == "type":
-                if part not in _TYPES and (part != "array" or "items" not in found):
-                    return None
-            elif key not in _TEXTS or not part.isascii():
+        self._left -= len(value)
+        found = FrozenDict(value)
+        for name, part in found.items():
+            if type(part) is not dict or type(name) is not str or not name.isascii():
                 return None
-        elif kind is int:
-            if key not in _NUMBERS or part.bit_length() > 63:
+            copied = FrozenDict(part)
+            if not self.completes(copied):
                 return None
-        elif key != "default" or kind not in _FLAGS:
-            copied = _names(part) if key == "enum" else _leaf(part, inner=False) if inner and key == "items" else None
-            if copied is None:
-                return None
-            _set(found, key, copied)
-    return found
+            _set(found, name, copied)
+        return found
 
 
 def _names(value: Any) -> FrozenList | None:
