@@ -74,11 +74,13 @@ def place(world: World, kind: str, source: str) -> str:
         write(world.site / "learnt_module.py", source)
         world.config("plugins: {modules: [learnt_module]}")
         return "learnt_module"
-    if kind == "file":
-        world.tool_file(
-            "clock", source + "import mibyan\nmibyan.registry.register('word', 'words', {}, lambda args: 'word')\n"
-        )
-        return "tools.clock"
+    if kind in {"file", "project file"}:
+        registers = "import mibyan\nmibyan.registry.register('word', 'words', {}, lambda args: 'word')\n"
+        path = world.tool_file("clock", source + registers, project=kind == "project file")
+        if kind == "file":
+            return "tools.clock"
+        world.trust("project-tools", path.parent)
+        return "project-tools.clock"
     root = world.folder("plain", source, project=kind == "project")
     if kind == "project":
         world.trust("plain", root)
@@ -95,12 +97,12 @@ STYLES = {
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("kind", ["wheel", "module", "folder", "project", "file"])
+@pytest.mark.parametrize("kind", ["wheel", "module", "folder", "project", "file", "project file"])
 def test_the_second_start_imports_nothing_and_a_call_what_it_needs(
     world: World, imports: list[str], kind: str, style: str
 ) -> None:
     """M4: pip, user, project and tools-directory plugins are imported once, then when they are used."""
-    plugin_id = place(world, kind, COUNTED.format("it") + ("" if kind == "file" else STYLES[style]))
+    plugin_id = place(world, kind, COUNTED.format("it") + ("" if "file" in kind else STYLES[style]))
     world.folder("other", COUNTED.format("other") + tool("other"))
     first = world.load()
     eager = tools(first)["word"]
@@ -201,6 +203,46 @@ def test_who_looks_at_others_is_imported_each_time(world: World, imports: list[s
     one(world, tool("word") + f"    {look}\n")
     assert again(world).get("lazy").state == "active"
     assert len(imports) == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("from pathlib import Path\nwith Path(__file__).with_name('log.txt').open('a') as log: log.write('x')\n",
+         "its files have changed while it was being imported"),
+        ("import os, sys\nsys.path.insert(0, os.path.expanduser('~/vendored'))\nimport learnt_vendored\n",
+         "it imports 'learnt_vendored' from a folder that it adds to sys.path itself"),
+    ],
+)  # fmt: skip
+def test_what_changes_what_it_depends_on_is_imported_each_time(
+    world: World, imports: list[str], monkeypatch: pytest.MonkeyPatch, source: str, why: str
+) -> None:
+    """A plugin that writes into its own folder, or that finds modules where nobody else would."""
+    monkeypatch.setenv("HOME", str(world.site / "somewhere"))
+    write(world.site / "somewhere" / "vendored" / "learnt_vendored.py", "")
+    assert why in one(world, source + tool("word")).get("lazy").reason
+    assert again(world).get("lazy").state == "active"
+
+
+def test_modules_of_its_own_are_its_files(world: World, imports: list[str]) -> None:
+    """What a plugin finds in its own folder, by whatever way, is content."""
+    root = world.folder("lazy", COUNTED.format("lazy") + "import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\n"
+                        "import learnt_neighbour\n" + tool("word"), learnt_neighbour="")  # fmt: skip
+    assert [again(world).get("lazy").state for _ in range(2)] == ["active", "ready"]
+    write(root / "learnt_neighbour.py", "x = 1\n")
+    assert again(world).get("lazy").state == "active"
+
+
+def test_whatever_stands_in_sys_modules(world: World, imports: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stranger's object in the place of a module that the sources import: it is asked with care."""
+
+    class Strange:
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError if name == "__spec__" else AttributeError(name)
+
+    monkeypatch.setitem(sys.modules, "learnt_strange", Strange())
+    one(world, "import learnt_strange\n" + tool("word"))
+    assert again(world).get("lazy").state == "ready"
 
 
 def test_editable_installs_are_not_learned(world: World, imports: list[str]) -> None:

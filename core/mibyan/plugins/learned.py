@@ -99,25 +99,23 @@ class ModuleStates(dict[str, str]):
 
 def module_state(name: str) -> str:
     """Where a top-level module is found, and the time of change and size of its file; empty if nowhere."""
-    from mibyan.plugins.sources.modules import find_spec
-
-    spec = getattr(sys.modules.get(name), "__spec__", None) or find_spec(name)
-    if spec is None:
-        return ""
-    place = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
+    place = module_place(name)
     try:
-        status = os.stat(place)  # noqa: PTH116 - text
+        status = os.stat(place) if place else None  # noqa: PTH116 - text
     except (OSError, ValueError):
-        return str(place)
-    return f"{place} {status.st_mtime_ns} {status.st_size}"
+        status = None
+    return place if status is None else f"{place} {status.st_mtime_ns} {status.st_size}"
 
 
-def module_place(name: str) -> str | None:
-    """Where the file of a top-level module lies; `None` if it is found nowhere."""
+def module_place(name: str) -> str:
+    """Where the file of a top-level module lies; empty if it is found nowhere."""
     from mibyan.plugins.sources.modules import find_spec
 
-    spec = getattr(sys.modules.get(name), "__spec__", None) or find_spec(name)
-    return None if spec is None else spec.origin or next(iter(spec.submodule_search_locations or ()), None)
+    try:
+        spec = getattr(sys.modules.get(name), "__spec__", None) or find_spec(name)
+        return "" if spec is None else str(spec.origin or next(iter(spec.submodule_search_locations or ()), ""))
+    except Exception:  # whatever somebody has put into `sys.modules`
+        return ""
 
 
 def _config_digest(salt: bytes, config: Mapping[str, Any]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import os
 import re
 import time
 from types import MethodType
@@ -59,7 +60,11 @@ def require_learnable(candidate: Candidate) -> None:
 
 
 def conditions(
-    content: str, config: Mapping[str, Any], files: Iterable[File], environ: Mapping[str, str]
+    content: str,
+    config: Mapping[str, Any],
+    files: Iterable[File],
+    environ: Mapping[str, str],
+    added: Iterable[str] = (),
 ) -> Conditions:
     """What a plugin's registration depends on, as it is now.
 
@@ -68,13 +73,18 @@ def conditions(
         config: Its section of the configuration.
         files: The files that make it up.
         environ: The environment as it was before it was imported.
+        added: What it added to `sys.path`.
 
     Raises:
-        UnlearnableError: Its sources can't be looked through.
+        UnlearnableError: Its sources can't be looked through, or they find modules in places of their own making.
     """
     paths = frozenset(path for path, status in files if status is not None)
     named = _named(sorted(paths))
     own = {name for name in named.modules if module_place(name) in paths}
+    folders = tuple(f"{folder.rstrip(os.sep)}{os.sep}" for folder in added)
+    for name in sorted(named.modules - own):
+        if folders and module_place(name).startswith(folders):
+            raise UnlearnableError(f"it imports {name!r} from a folder that it adds to sys.path itself")
     return Conditions.of(content, config, named, environ, named.modules - own)
 
 

@@ -122,10 +122,13 @@ class Lessons:
         if recalled is not None and recalled.conditions.hold(digest, config, environ, self._modules):
             conditions = recalled.conditions  # nothing has to be read anew
         else:
-            conditions = learning.conditions(digest, config, files, environ)
+            added = [entry for entry in running.additions.get("sys.path", ()) if isinstance(entry, str)]
+            conditions = learning.conditions(digest, config, files, environ, added)
         found = learning.learned(conditions, candidate, ledger, self._services, running)
         if digest == before:
-            found = self._put(candidate, found, config, environ)
+            return self._put(candidate, found, config, environ)
+        if recalled is None:
+            raise learning.UnlearnableError("its files have changed while it was being imported")
         return found
 
     def _put(

@@ -224,7 +224,10 @@ class PluginLoader:
         found = self._discover()
         self._notes = found.notes
         self._lessons.look_anew()
-        return survey(found.candidates, self._gates, self._outcomes, self._lessons.contents)
+        try:
+            return survey(found.candidates, self._gates, self._outcomes, self._lessons.contents)
+        finally:
+            self._lessons.contents.save()
 
     def config_of(self, plugin_id: str) -> Mapping[str, Any]:
         """What the operator gave a plugin for its own (`plugins.entries.<id>.config`); empty for an unknown id."""
