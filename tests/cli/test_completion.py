@@ -70,6 +70,14 @@ def values(*words: str) -> list[str]:
         (["config", "set", "plugins.entries.weather.al"], ["plugins.entries.weather.allow_tool_override"]),
         (["tools", "list", "--hom"], ["--home"]),
         (["tools", "list", "--en"], ["--enable"]),
+        (["tools", "show", "x", ""], []),
+        (["tools", "show", "--json", "--", "fore"], ["forecast"]),
+        (["tools", "list", "--enable", "files", "--en"], ["--enable"]),
+        (["tools", "schema", "--format", "mcp", "--for"], []),
+        (["tools", "list", "--he"], ["--help"]),
+        (["tools", "list", "--nothing=x", "--no-p"], ["--no-plugin"]),
+        (["tools", "list", "--nothing="], []),
+        (["toolsets", ""], ["list", "show"]),
         (["completion", ""], ["bash", "fish", "zsh"]),
         (["no-such-command", ""], []),
         ([""], ["call", "tools", "toolsets", "plugins", "config", "completion"]),
@@ -168,7 +176,7 @@ def test_it_costs_neither_yaml_nor_pydantic_nor_plugins(weather: Path) -> None:
     """Somebody is typing: an unchanged home is completed without what is heavy."""
     script = (
         "import sys, os\nfrom mibyan.cli.main import main\nsys.argv = ['mibyan', 'tools', 'show', 'fore']\n"
-        "assert main() == 0\nheavy = {'yaml', 'pydantic', 'pluggy', 'rich', 'asyncio', 'importlib.metadata', 'mibyan.runtime'}\n"
+        "assert main() == 0\nheavy = {'click', 'yaml', 'pydantic', 'pluggy', 'rich', 'asyncio', 'importlib.metadata', 'mibyan.runtime'}\n"
         "print(sorted(heavy & set(sys.modules)), file=os.fdopen(2, 'w'))"
     )
     for expected in (None, "[]\n"):
@@ -311,7 +319,7 @@ def test_in_zsh(screen: Callable, weather: Path, program_on_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("mibyan tools sh", ["show\tShow one tool: its origin, availability,..."]),
+        ("mibyan tools sh", ["show\tShow one tool: its origin, availability, parameters, and who else wants its nam…"]),
         ("mibyan tools show fore", ["forecast\tThe weather."]),
         ("mibyan call forecast ", ["city=\tWhere.", "days:="]),
         ("mibyan tools list --enable=weat", ["--enable=weather\tweather"]),

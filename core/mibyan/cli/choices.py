@@ -8,100 +8,122 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from mibyan.records import record
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    import click
 
     from mibyan.cli.invocation import Invocation
     from mibyan.config.load import LoadedConfig
     from mibyan.plugins.manifest import FrozenTool
     from mibyan.plugins.state import PluginRecord
 
+
+@record
+class Choice:
+    """What a word may become."""
+
+    value: str
+    #: For people.
+    help: str = ""
+    #: `plain`, or `file` or `dir`: the shell's own completion of paths.
+    kind: str = "plain"
+
+
+@record
+class Asked:
+    """A word that is being typed."""
+
+    invocation: Invocation
+    #: The words in front of it that are arguments of the command, by their names.
+    values: Mapping[str, Any]
+    typed: str
+
+
 #: The states of a plugin whose tools may be called.
 _OPEN = frozenset({"found", "ready", "active"})
 
 
-def tools(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def tools(asked: Asked) -> list[Choice]:
     """Names of tools that can be there."""
-    return _items(_tool_names(_records(context), only_open=True), typed)
+    return _items(_tool_names(_records(asked), only_open=True), asked.typed)
 
 
-def any_tools(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def any_tools(asked: Asked) -> list[Choice]:
     """Names of tools, those of plugins that aren't loaded too: somebody wants to know why."""
-    return _items(_tool_names(_records(context), only_open=False), typed)
+    return _items(_tool_names(_records(asked), only_open=False), asked.typed)
 
 
-def toolsets(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def toolsets(asked: Asked) -> list[Choice]:
     """Names of toolsets."""
-    return _items(_toolset_names(context), typed)
+    return _items(_toolset_names(asked), asked.typed)
 
 
-def toolset_list(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def toolset_list(asked: Asked) -> list[Choice]:
     """Names of toolsets with commas between them: the last one is completed."""
-    before, comma, last = typed.rpartition(",")
+    before, comma, last = asked.typed.rpartition(",")
     taken = set(before.split(","))
-    names = {name: told for name, told in _toolset_names(context).items() if name not in taken}
-    return [_item(f"{before}{comma}{name}", told) for name, told in sorted(names.items()) if name.startswith(last)]
+    names = {name: told for name, told in _toolset_names(asked).items() if name not in taken}
+    return [Choice(f"{before}{comma}{name}", told) for name, told in sorted(names.items()) if name.startswith(last)]
 
 
-def plugins(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def plugins(asked: Asked) -> list[Choice]:
     """Ids of plugins."""
-    return _items({one.id: f"{one.state}, {one.source}" for one in _records(context)}, typed)
+    return _items({one.id: f"{one.state}, {one.source}" for one in _records(asked)}, asked.typed)
 
 
-def disabled_plugins(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def disabled_plugins(asked: Asked) -> list[Choice]:
     """Ids of plugins that are off."""
-    return _items({one.id: one.source for one in _records(context) if one.state == "disabled"}, typed)
+    return _items({one.id: one.source for one in _records(asked) if one.state == "disabled"}, asked.typed)
 
 
-def enabled_plugins(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def enabled_plugins(asked: Asked) -> list[Choice]:
     """Ids of plugins that aren't off."""
-    return _items({one.id: one.source for one in _records(context) if one.state != "disabled"}, typed)
+    return _items({one.id: one.source for one in _records(asked) if one.state != "disabled"}, asked.typed)
 
 
-def trusted_words(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def trusted_words(asked: Asked) -> list[Choice]:
     """What of a project may be trusted: its plugins, and the whole of its tools directory."""
     from mibyan.plugins.sources.ids import PROJECT_TOOLS, trust_word
 
-    own = [one for one in _records(context) if one.source == "project" or one.id.startswith(PROJECT_TOOLS)]
-    return _items({trust_word(one.id): one.state for one in own}, typed)
+    own = [one for one in _records(asked) if one.source == "project" or one.id.startswith(PROJECT_TOOLS)]
+    return _items({trust_word(one.id): one.state for one in own}, asked.typed)
 
 
-def formats(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def formats(asked: Asked) -> list[Choice]:
     """The providers' formats."""
     from mibyan.schema.formats import FORMATS
 
-    return _items(dict.fromkeys(FORMATS, ""), typed)
+    return _items(dict.fromkeys(FORMATS, ""), asked.typed)
 
 
-def platforms(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def platforms(asked: Asked) -> list[Choice]:
     """The platforms that have a preset, and those that the configuration names."""
     from mibyan.toolsets.bundles import BUNDLES, PRESET_PREFIX
 
     names = [name.removeprefix(PRESET_PREFIX) for name in BUNDLES if name.startswith(PRESET_PREFIX)]
-    return _items(dict.fromkeys([*names, *_config(context).settings.platform_toolsets], ""), typed)
+    return _items(dict.fromkeys([*names, *_config(asked).settings.platform_toolsets], ""), asked.typed)
 
 
-def keys(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def keys(asked: Asked) -> list[Choice]:
     """Keys of the configuration: those that have a fixed place, those of plugins, and those that are written."""
     from mibyan.config.keys import join_key
     from mibyan.config.section import all_keys
     from mibyan.config.settings import Settings
 
     found = dict.fromkeys(map(join_key, all_keys(Settings)), "")
-    found |= dict.fromkeys((key for key in _config(context).written if "[" not in key), "written")
-    if typed.startswith("plugins.e"):
+    found |= dict.fromkeys((key for key in _config(asked).written if "[" not in key), "written")
+    if asked.typed.startswith("plugins.e"):
         parts = ("allow_tool_override", "config", "isolation")
-        found |= {join_key(("plugins", "entries", one.id, part)): "" for one in _records(context) for part in parts}
-    return _items(found, typed)
+        found |= {join_key(("plugins", "entries", one.id, part)): "" for one in _records(asked) for part in parts}
+    return _items(found, asked.typed)
 
 
-def arguments(context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def arguments(asked: Asked) -> list[Choice]:
     """`key=` or `key:=` for each parameter of the tool that is called, as far as its manifest tells them."""
-    name = context.params.get("name")
-    given = {word.partition("=")[0].rstrip(":") for word in context.params.get("arguments") or ()}
-    for tool in _frozen_tools(_records(context)):
+    name = asked.values.get("name")
+    given = {word.partition("=")[0].rstrip(":") for word in asked.values.get("arguments") or ()}
+    for tool in _frozen_tools(_records(asked)):
         if name == tool.name or name in tool.flags.get("aliases", ()):
             properties = tool.schema.get("parameters", {}).get("properties", {})
             found = {
@@ -109,59 +131,49 @@ def arguments(context: click.Context, _parameter: click.Parameter, typed: str) -
                 for key, spec in properties.items()
                 if key not in given
             }
-            return _items(found, typed)
+            return _items(found, asked.typed)
     return []
 
 
-def shells(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def shells(asked: Asked) -> list[Choice]:
     """The shells that there is a script for."""
     from mibyan.cli.completion_scripts import SCRIPTS
 
-    return _items(dict.fromkeys(SCRIPTS, ""), typed)
+    return _items(dict.fromkeys(SCRIPTS, ""), asked.typed)
 
 
-def directories(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def directories(asked: Asked) -> list[Choice]:
     """A folder: the shell's own completion."""
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(typed, type="dir")]
+    return [Choice(asked.typed, kind="dir")]
 
 
-def files(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[Any]:
+def files(asked: Asked) -> list[Choice]:
     """A file: the shell's own completion."""
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(typed, type="file")]
+    return [Choice(asked.typed, kind="file")]
 
 
 # What there is -------------------------------------------------------------------------------------------------------
 
 
-def _invocation(context: click.Context) -> Invocation:
-    from mibyan.cli.invocation import Invocation
-
-    return context.find_root().ensure_object(Invocation)
-
-
-def _config(context: click.Context) -> LoadedConfig:
+def _config(asked: Asked) -> LoadedConfig:
     """The configuration; the defaults where it can't be used: completing is no place to complain."""
     from mibyan.config.load import default_config
     from mibyan.errors import MibyanError
 
-    invocation = _invocation(context)
+    invocation = asked.invocation
     try:
         return invocation.config
     except MibyanError:
         return default_config(invocation.home)
 
 
-def _records(context: click.Context) -> tuple[PluginRecord, ...]:
+def _records(asked: Asked) -> tuple[PluginRecord, ...]:
     from mibyan.plugins.glance import glance
 
-    invocation = _invocation(context)
+    invocation = asked.invocation
     options = invocation.options
     also = (*options.plugins, *os.environ.get("MIBYAN_PLUGINS", "").replace(",", " ").split())
-    records, _ = glance(_config(context), invocation.home, invocation.project, safe_mode=options.safe_mode, also=also,
+    records, _ = glance(_config(asked), invocation.home, invocation.project, safe_mode=options.safe_mode, also=also,
                         no=options.no_plugins)  # fmt: skip
     return records
 
@@ -177,10 +189,10 @@ def _tool_names(records: Iterable[PluginRecord], *, only_open: bool) -> dict[str
     return found
 
 
-def _toolset_names(context: click.Context) -> dict[str, str]:
+def _toolset_names(asked: Asked) -> dict[str, str]:
     from mibyan.toolsets.bundles import ALIASES, BUNDLES, EVERYTHING, MCP_PREFIX, home_of
 
-    settings, records = _config(context).settings, _records(context)
+    settings, records = _config(asked).settings, _records(asked)
     found = {EVERYTHING: "every tool", **{name: bundle.description for name, bundle in BUNDLES.items()}}
     found |= {name: spec.description for name, spec in settings.toolsets.custom.items()}
     found |= {f"{MCP_PREFIX}{server}": "an MCP server" for server in settings.mcp_servers}
@@ -206,11 +218,5 @@ def _text(value: Any) -> str:
     return value.strip().partition("\n")[0] if isinstance(value, str) else ""
 
 
-def _items(names: Mapping[str, str], typed: str) -> list[Any]:
-    return [_item(name, names[name]) for name in sorted(names) if name.startswith(typed)]
-
-
-def _item(name: str, told: str) -> Any:
-    from click.shell_completion import CompletionItem
-
-    return CompletionItem(name, help=told or None)
+def _items(names: Mapping[str, str], typed: str) -> list[Choice]:
+    return [Choice(name, names[name]) for name in sorted(names) if name.startswith(typed)]

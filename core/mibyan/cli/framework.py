@@ -91,10 +91,13 @@ def completed(kind: str) -> Callable[[click.Context, click.Parameter, str], list
     """
 
     def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
         from mibyan.cli import choices
 
-        found: list[Any] = getattr(choices, kind)(context, parameter, typed)
-        return found
+        del parameter
+        asked = choices.Asked(context.find_root().ensure_object(Invocation), context.params, typed)
+        return [CompletionItem(one.value, one.kind, one.help or None) for one in getattr(choices, kind)(asked)]
 
     return complete
 
