@@ -81,6 +81,8 @@ class Parts:
         self._closed = False
         #: Whether calls are answered with an error from now on.
         self._refusing = False
+        #: Whether nothing runs any more.
+        self._ended = False
         self._calling_lock = threading.Lock()
         #: Taken once, by whoever closes it.
         self._closing = threading.Lock()
@@ -101,9 +103,10 @@ class Parts:
             if made is None:
                 made = vars(self)["calling"] = Calling(self)
                 self.store.dispatcher = made.calls.text
-                if self._refusing:
+                if self._refusing:  # what plugins do at their end may still be awaited
                     made.dispatcher.refuse()
-                if self._closed:
+                    made.sessions.close()
+                if self._ended:
                     made.close()
             return made
 
@@ -340,6 +343,8 @@ class Parts:
         plugins = self._plugins
         if plugins is not None:
             plugins.close()
+        with self._calling_lock:
+            self._ended = True
         calling = self._made_calling()
         if calling is not None:
             calling.close()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final
 
 from mibyan.once import once
 from mibyan.records import record
@@ -10,10 +11,14 @@ from mibyan.schema.frozen import thaw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import CodeType
 
     from mibyan.schema.arguments import ArgumentCheck
     from mibyan.schema.fastread import FastReader
     from mibyan.tools.entry import ToolEntry
+
+#: `inspect.CO_VARKEYWORDS`.
+_VAR_KEYWORDS: Final = 0x08
 
 #: What a handler may get beside its arguments.
 CONTEXT_KEYS = ("task_id", "session_id", "tool_call_id", "user_task", "enabled_tools", "session")
@@ -51,6 +56,8 @@ class Plan:
 
 def accepted_keywords(function: Callable[..., Any] | None) -> tuple[str, ...] | None:
     """Those of a handler's parameters beyond the first that can be given by keyword; `None`: any keyword."""
+    if type(function) is FunctionType and not vars(function) and function.__code__.co_argcount:
+        return _keywords_of(function.__code__)
     import inspect
 
     try:
@@ -60,3 +67,12 @@ def accepted_keywords(function: Callable[..., Any] | None) -> tuple[str, ...] | 
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None
     return tuple(p.name for p in parameters[1:] if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
+
+
+def _keywords_of(code: CodeType) -> tuple[str, ...] | None:
+    """The same of a function that is no more than it looks, for which `inspect` needn't be imported."""
+    if code.co_flags & _VAR_KEYWORDS:
+        return None
+    positional, names = code.co_argcount, code.co_varnames
+    first = max(1, code.co_posonlyargcount)
+    return (*names[first:positional], *names[positional : positional + code.co_kwonlyargcount])

@@ -378,7 +378,7 @@ class PluginLoader:
                 return
             self._closed = True
         for slot in reversed(self._slots):
-            self._loading.dismantle(slot)
+            self._loading.end(slot)
             self._policies.release(slot)
 
 

@@ -228,6 +228,13 @@ class Loading:
         if slot.code is not None:
             slot.code.forget()
 
+    def end(self, slot: PluginSlot) -> None:
+        """Let a plugin go with its runtime; of one whose code was never imported nothing is left to be told to it."""
+        if slot.code is None and slot.ledger is not None and not slot.ledger.callbacks:
+            slot.ledger.phase = "closed"
+        else:
+            self.dismantle(slot)
+
     def _begin(self, slot: PluginSlot) -> tuple[PluginContext, Ledger]:
         """A fresh owner, with a ledger and a context."""
         candidate = slot.candidate

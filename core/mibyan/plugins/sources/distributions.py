@@ -83,7 +83,9 @@ class Listing:
     def distributions(self) -> list[Distribution]:
         """Those whose name or entry points may concern us, by name."""
         found = [(name, data) for name, data in self._entry_points() if data or name[:7].lower() in _NAMED]
-        found.sort(key=lambda pair: _newest_first(pair[0]))
+        found.sort(key=lambda pair: canonical(name_and_version(pair[0])[0]))
+        if len({canonical(name_and_version(name)[0]) for name, _ in found}) < len(found):
+            found.sort(key=lambda pair: _newest_first(pair[0]))
         return [self._distribution(name, data) for name, data in found if self._is_installed(name)]
 
     def _entry_points(self) -> Iterator[tuple[str, bytes]]:
