@@ -19,6 +19,8 @@ _TEXTS = frozenset(("default", "description", "format", "pattern", "title"))
 _NUMBERS = frozenset(("default", "maximum", "minimum"))
 _COUNTS = frozenset(("maxItems", "maxLength", "minItems", "minLength", *_NUMBERS))
 _FLAGS = frozenset((bool, type(None)))
+#: What is beyond is for the walk to weigh.
+_LARGE = 1 << 63
 #: A copy is read-only from the start; its parts are put in their places.
 _set = dict.__setitem__
 
@@ -31,8 +33,7 @@ def usual_schema(name: str, schema: Any) -> FrozenDict | None:
     if type(description) is not str or not description.isascii() or type(parameters) is not dict:
         return None
     found = UsualParameters(parameters)
-    kind = found.get("type")
-    if type(kind) is not str or kind != "object" or "properties" not in found or not _Glance().completes(found):
+    if not _Glance().completes(found) or found.get("type") != "object" or "properties" not in found:
         return None
     return FrozenDict({"name": name, "description": description, "parameters": found})
 
@@ -58,7 +59,7 @@ class _Glance:
                 elif key not in _TEXTS or not part.isascii():
                     return False
             elif kind is int:
-                if key not in (_COUNTS if part >= 0 else _NUMBERS) or part.bit_length() > 63:
+                if not (0 <= part < _LARGE and key in _COUNTS) and not (-_LARGE < part < 0 and key in _NUMBERS):
                     return False
             elif kind in _FLAGS:
                 if key != "default" and (key != "additionalProperties" or part is None):
@@ -75,9 +76,13 @@ class _Glance:
         if key == "properties":
             return self._properties(part)
         if key == "required":
-            properties, names = schema.get("properties"), _names(part)
-            known = isinstance(properties, dict) and names is not None and all(map(properties.__contains__, names))
-            return names if known else None
+            names, properties = _names(part), schema.get("properties")
+            if names is None or not isinstance(properties, dict):
+                return None
+            for name in names:
+                if name not in properties:
+                    return None
+            return names
         if key == "enum":
             return _names(part)
         if key == "items":
