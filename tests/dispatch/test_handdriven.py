@@ -242,3 +242,115 @@ def test_dispatch_B4_thousands_of_awaited_calls_leave_nothing(rt, add):
     assert asyncio.run(main()) == ({"ok"}, 1)
     session = rt._parts.sessions.find(None)
     assert not session._guards
+
+
+# From sync code ----------------------------------------------------------------------------------------------------
+
+
+def quick(rt: Runtime, name: str = "x") -> str:
+    """The text of a call of an async tool from sync code, as it would be the third."""
+    assert compile_call(rt, name) is not None
+    return rt.call(name, "{}")
+
+
+def test_dispatch_B1_an_async_tool_from_sync_code_runs_on_the_runtimes_loop(rt, add):
+    loops = set()
+
+    async def handler(args: dict[str, Any]) -> str:
+        loops.add(asyncio.get_running_loop())
+        await asyncio.sleep(0)
+        return "ok"
+
+    add(handler)
+    assert rt.call("x", "{}") == "ok"
+    assert [quick(rt) for _ in range(3)] == ["ok"] * 3
+    assert len(loops) == 1
+    assert rt._parts.dispatcher.threads <= 1
+
+
+def test_dispatch_B1_an_async_handler_calls_the_sync_api(rt, add):
+    """Its own loop is blocked meanwhile: the inner call needs another one, and has it at once."""
+
+    async def inner(args: dict[str, Any]) -> str:
+        await asyncio.sleep(0)
+        return "inner"
+
+    async def outer(args: dict[str, Any]) -> str:
+        return rt.call("inner", "{}")
+
+    add(inner, "inner")
+    add(outer)
+    assert quick(rt, "inner") == "inner"
+    started = time.monotonic()
+    assert quick(rt) == "inner"
+    assert time.monotonic() - started < 0.9  # a loop that is seen to be blocked only by waiting takes a second
+
+
+def test_dispatch_B1_a_thread_that_a_handler_waits_for_calls_the_sync_api(rt, add):
+    """Nobody can see that the loop is blocked: the call moves to another one after a while."""
+
+    async def inner(args: dict[str, Any]) -> str:
+        return "inner"
+
+    async def outer(args: dict[str, Any]) -> str:
+        found: list[str] = []
+        thread = threading.Thread(target=lambda: found.append(rt.call("inner", "{}")))
+        thread.start()
+        thread.join(20)
+        return found[0]
+
+    add(inner, "inner")
+    add(outer)
+    compile_call(rt, "inner")
+    assert quick(rt) == "inner"
+
+
+@pytest.mark.parametrize("how", ["interrupt", "close"])
+def test_dispatch_B5_a_call_from_sync_code_ends_with_what_it_belongs_to(rt, add, how):
+    began = threading.Event()
+
+    async def handler(args: dict[str, Any]) -> None:
+        began.set()
+        await asyncio.sleep(60)
+
+    def end() -> None:
+        began.wait(20)
+        (rt._parts.sessions.find(None).interrupt if how == "interrupt" else rt.close)()
+
+    add(handler)
+    ender = threading.Thread(target=end)
+    ender.start()
+    assert json.loads(quick(rt))["error_type"] == "cancelled"
+    ender.join()
+
+
+def test_dispatch_C4_an_interrupt_in_an_async_handler_leaves_and_its_loop_lives(rt, add):
+    async def handler(args: dict[str, Any]) -> str:
+        raise KeyboardInterrupt
+
+    async def fine(args: dict[str, Any]) -> str:
+        return "fine"
+
+    add(handler)
+    add(fine, "fine")
+    with pytest.raises(KeyboardInterrupt):
+        quick(rt)
+    assert quick(rt, "fine") == "fine"
+
+
+def test_dispatch_B4_many_threads_share_the_loop(rt, add):
+    async def handler(args: dict[str, Any]) -> str:
+        await asyncio.sleep(0.001)
+        return "ok"
+
+    add(handler)
+    assert quick(rt) == "ok"
+    answers: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: answers.extend(rt.call("x", "{}") for _ in range(20))) for _ in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == ["ok"] * 400

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
 from mibyan.dispatch.express import LONG
+from mibyan.dispatch.frame import Frame
 from mibyan.dispatch.guard import FAREWELL, Guard
 from mibyan.dispatch.perform import Performer, awaited
 from mibyan.dispatch.quickguard import QuickGuard
 from mibyan.dispatch.runners import Runners
-from mibyan.dispatch.steps import Outcome, enclosing
+from mibyan.dispatch.steps import RUNNING, CallCancelled, Outcome, enclosing
 from mibyan.records import record
 from mibyan.tools.current import acting
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from mibyan.dispatch.call import Call
     from mibyan.dispatch.express import Express
-    from mibyan.dispatch.frame import Frame, Ids
+    from mibyan.dispatch.frame import Ids
     from mibyan.dispatch.pipeline import Pipeline
     from mibyan.dispatch.replay import Begun
     from mibyan.dispatch.steps import Cancellable, Step, Steps
@@ -146,6 +147,24 @@ class Dispatcher:
             express.session.leave(guard)
             if not guard.is_over:
                 guard.leave()
+
+    def bridged_quickly(self, express: Express, raw: Any, ids: Ids) -> str | ToolResult | None:
+        """Run a compiled call of an async tool on the runtime's loop, and wait for it on this thread."""
+        from mibyan.dispatch.bridge import Bridge
+
+        run, held = express.run_awaited, RUNNING.get()
+        if run is None or (held is not None and not held.done):
+            return None
+        bridge = Bridge(lambda: run(raw, ids, None))
+        thread = self.runners.loops().start(bridge.begin)
+        if thread is None or not bridge.wait(thread):
+            return None
+        if isinstance(bridge.error, Exception | KeyboardInterrupt):
+            raise bridge.error
+        if bridge.error is not None:  # The loop was ended while it ran.
+            call = Frame(express.entry, express.session, raw, ids, time.perf_counter()).call()
+            return self._pipeline.given_up(call, CallCancelled("the runtime is closed"))
+        return bridge.made  # type: ignore[no-any-return]
 
     async def go_on_awaited(self, frame: Frame, begun: Begun, seconds: float | None) -> ToolResult:
         """Go on in the running loop with a call that began on the quick way."""

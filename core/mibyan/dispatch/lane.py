@@ -105,11 +105,15 @@ class ExpressLane:
             ids = (call_id, task_id, user_task)
         if timeout is None and kept.run is not None and not guarded:
             return kept.run(raw, ids, None)  # type: ignore[no-any-return]
-        return self._guarded(kept, raw, ids, timeout)
+        return self._watched(kept, raw, ids, timeout, guarded=guarded)
 
-    def _guarded(self, kept: Kept, raw: Any, ids: Ids, timeout: Any) -> str | ToolResult | None:
-        if kept.express is None or kept.express.entry.is_async or not _is_time(timeout):
+    def _watched(self, kept: Kept, raw: Any, ids: Ids, timeout: Any, *, guarded: bool) -> str | ToolResult | None:
+        """Run a call that isn't inline: on a thread of the runtime, or on its loop."""
+        if kept.express is None or not _is_time(timeout):
             return None
+        if kept.express.entry.is_async:
+            guarded = guarded or timeout is not None or kept.seconds is not None or self._dispatcher.always_guards
+            return None if guarded else self._dispatcher.bridged_quickly(kept.express, raw, ids)
         seconds = timeout or kept.seconds or self._dispatcher.timeout
         return self._dispatcher.guarded_quickly(kept.express, raw, ids, seconds)
 

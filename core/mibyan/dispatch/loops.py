@@ -234,6 +234,21 @@ class Loops:
         """
         return Pending(self, make, sum(loops is self for loops in _BLOCKED.get()))
 
+    def start(self, function: Callable[[], None]) -> LoopThread | None:
+        """Call `function` on the first loop, in a copy of this context.
+
+        Returns:
+            The loop; `None`: this context blocks it, or it is closed, and nothing is called.
+        """
+        if self in _BLOCKED.get():
+            return None
+        with suppress(RuntimeError):
+            thread, context = self.thread(0), contextvars.copy_context()
+            context.run(_BLOCKED.set, (*_BLOCKED.get(), self))
+            if thread.thread is not threading.current_thread() and thread.soon(function, context=context):
+                return thread
+        return None
+
     def thread(self, depth: int) -> LoopThread:
         """The loop for callers that block `depth` loops.
 
