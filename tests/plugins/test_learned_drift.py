@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mibyan.config.load import load_config
 from mibyan.filecache import CacheFile
-from mibyan.plugins.learned import SHAPE
-from mibyan.plugins.loader import PluginLoader
+from mibyan.hooks.table import HookTable
+from mibyan.plugins.candidate import Candidate
+from mibyan.plugins.learned import SHAPE, Conditions, Learned, ModuleStates
+from mibyan.plugins.loader import LoaderServices, PluginLoader
 from mibyan.plugins.manage import import_learned
+from mibyan.plugins.recalling import DamagedError, Recall
+from mibyan.tools.owner import Owner
+from mibyan.tools.store import RegistryStore
 
 from .test_learned import COUNTED, again, imports, one
 from .world import World, answer, decisions, tool, tools, write
@@ -306,12 +316,50 @@ def test_what_isn_t_what_mibyan_writes_is_nothing(world: World, imports: list[st
     assert (third.get("lazy").state, answer(third, "word")) == ("ready", "word")
 
 
-@pytest.mark.parametrize("content", [None, 7, [], {"lazy": 3}, {3: ()}, {"x": ({},)}])
+@pytest.mark.parametrize("content", [None, 7, [], {"lazy": 3}, {3: ({},), "x": ()}, {"x": ({},)}])
 def test_another_shape_of_the_file_is_an_empty_one(world: World, content: Any) -> None:
     one(world, tool("word"))
     kept(world).write(content)
     assert again(world).get("lazy").state == "active"
     assert again(world).get("lazy").state == "ready"
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=5) | st.binary(max_size=20),
+    lambda inner: st.lists(inner, max_size=3).map(tuple) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+
+
+def sample() -> dict[str, Any]:
+    """What was learned of a plugin with a tool, as data."""
+    act = {"kind": "tool", "name": "word", "toolset": "words", "schema": {"description": "d"}, "made_of": None,
+           "override": False, "description": "d", "emoji": "", "is_async": False, "requires_env": (), "origin": None,
+           "flags": {"aliases": ("w",)}, "code": {"check_fn": 0}}  # fmt: skip
+    conditions = Conditions("c", b"s" * 16, b"", ("A",), ("B_",), b"", (("yaml", ""),))
+    return Learned(conditions, (act, {"kind": "service", "name": "s"}), ("post_tool_call",), (), 1.0).to_data()
+
+
+@given(st.data())
+def test_whatever_is_kept_nothing_but_damage_comes_of_it(data: st.DataObject) -> None:
+    """Any part replaced by anything: it is sound, or it is damaged, and never a surprise."""
+    kept_ = sample()
+    places = [(kept_, key) for key in kept_] + [(kept_["conditions"], key) for key in kept_["conditions"]]
+    places += [(kept_["acts"][0], key) for key in kept_["acts"][0]]
+    holder, key = data.draw(st.sampled_from(places))
+    holder[key] = data.draw(PLAIN)
+    found = Learned.from_data(kept_)
+    if found is None:
+        return
+    found.conditions.hold("c", {"a": 1}, {"A": "1", "B_C": "2"}, ModuleStates())
+    store = RegistryStore()
+    services = LoaderServices(store, HookTable(), load_config(Path("/nowhere")), Path("/nowhere"))
+    candidate = Candidate("lazy", "user", "/nowhere/plugin.yaml")
+    with suppress(DamagedError):
+        recall = Recall(found, candidate, Owner("lazy"), lambda: None, services)
+        recall.tools()
+        assert found.says_the_same(found)
+        assert all(entry.activate is not None for entry in (one.entry for one in recall.tools().values()))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
@@ -388,6 +436,36 @@ def test_a_secret_in_a_definition_is_not_kept(world: World, monkeypatch: pytest.
     assert "the value of the variable LEARNT_API_KEY stands in what it registers" in reason
     found = world.home / "cache" / "learned.bin"
     assert not found.exists() or b"sk-0123456789abcdef" not in found.read_bytes()
+
+
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_sets_have_one_order(world: World, seed: str) -> None:
+    """A registration that names things in sets is the same in each process, and no drift."""
+    source = """
+        def register(ctx):
+            ctx.register_tool("word", "words", {"description": "d"}, lambda args: "word", None, {"KEY_A", "KEY_B", "KEY_C"})
+            ctx.register_toolset("bundle", {"word", "other", "third"}, frozenset({"x", "y", "z"}))
+    """
+    world.folder("lazy", source)
+    script = (
+        "import sys\nfrom mibyan.runtime import Runtime\nrt = Runtime(home=sys.argv[1])\nrt.registry\n"
+        "rt.plugins.activate('lazy')\nprint([d.reason for d in rt.report().problems], rt.registry.get_entry('word').requires_env)\n"
+    )
+    told = {
+        subprocess.run([sys.executable, "-c", script, str(world.home)], capture_output=True, text=True, check=True,
+                       env={**os.environ, "PYTHONHASHSEED": each}).stdout
+        for each in ("0", seed)
+    }  # fmt: skip
+    assert told == {"[] ('KEY_A', 'KEY_B', 'KEY_C')\n"}
+
+
+def test_another_python_learns_for_itself(world: World, imports: list[str]) -> None:
+    """What one interpreter, platform or Mibyan has learned doesn't hold for another; both are kept."""
+    one(world, tool("word"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mibyan.plugins.contents.LOADED_BY", "another")
+        assert [again(world).get("lazy").state for _ in range(2)] == ["active", "ready"]
+    assert (again(world).get("lazy").state, len(imports)) == ("ready", 2)
 
 
 def test_no_source_is_read_for_a_first_use(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -347,4 +347,5 @@ def _names(value: Iterable[str], what: str) -> tuple[str, ...]:
     names = tuple(value)
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"register_toolset: {what} must be a list of names.")
-    return tuple(plain_text(name) for name in names)
+    plain = [plain_text(name) for name in names]
+    return tuple(sorted(plain) if isinstance(value, set | frozenset) else plain)  # the same in each process

@@ -157,7 +157,7 @@ class Lessons:
             return
         found = self._file.read()
         kept = {**(found if isinstance(found, dict) else {}), **new}
-        kept = {key: several for key, several in kept.items() if several and _is_there(key)}
+        kept = {key: several for key, several in kept.items() if several and isinstance(key, str) and _is_there(key)}
         self._kept = dict(sorted(kept.items())[:_LIMIT])
         self._file.write(self._kept)
 

@@ -183,7 +183,8 @@ def _env_names(name: str, value: Any) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple | set) else None
     if names is None or not all(isinstance(item, str) and item and replace_surrogates(item) == item for item in names):
         raise _wrong(name, "requires_env", "the names of environment variables", value)
-    return tuple(plain_text(item) for item in names)
+    plain = [plain_text(item) for item in names]
+    return tuple(sorted(plain) if isinstance(value, set) else plain)  # a set has another order in each process
 
 
 def _wrong(name: Any, field: str, wanted: str, value: Any) -> TypeError:
