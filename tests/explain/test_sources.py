@@ -59,6 +59,22 @@ def test_what_is_no_registration_or_cannot_be_read(tmp_path: Path, source: str, 
     assert (told.named("word"), told.more) == ([], more)
 
 
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("import x\n\nregistry.register('word', 't', {}, f", 3),
+        ("def (\n@tool\ndef word(\n", 3),
+        ("def (\nwords = 1\n", None),
+        ("word\0", None),
+    ],
+)
+def test_a_source_that_is_not_python_still_names_the_tool(tmp_path: Path, source: str, line: int | None) -> None:
+    """A file with a mistake somewhere is why the tool isn't there: the line that names it is told."""
+    file = tmp_path / "a.py"
+    file.write_text(source)
+    assert [one.line for one in places_of("word", [str(file)])] == ([] if line is None else [line])
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     """Whatever a file holds, reading it raises nothing."""

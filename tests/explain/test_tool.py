@@ -281,7 +281,15 @@ def test_plugins_W5_the_hosts_own_tool(home: Home) -> None:
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("wrod", "word"), ("terminl", "terminal"), ("hiden", "hidden"), ("readfile", "read_file"), ("zzzzzz", None)],
+    [
+        ("wrod", "word"),
+        ("WORD", "word"),
+        ("Read-File", "read_file"),
+        ("terminl", "terminal"),
+        ("hiden", "hidden"),
+        ("readfile", "read_file"),
+        ("zzzzzz", None),
+    ],
 )
 def test_plugins_W5_a_name_that_nobody_wants(home: Home, name: str, meant: str | None) -> None:
     """A suggestion, that of a plugin which isn't loaded too, and where such a tool could come from."""
@@ -402,3 +410,13 @@ def test_plugins_L6_what_a_host_turns_off(home: Home) -> None:
     home.plugin("p", registering("word"))
     (claim,) = home.why("word", config={"plugins": {"disabled": ["p"]}}).claims
     assert claim.decided_by == "Runtime(config=...): plugins.disabled[0]"
+
+
+def test_plugins_F6_a_tool_file_with_a_mistake(home: Home) -> None:
+    """A file that isn't Python: the plugin that it would be failed, at the line that names the tool, and why."""
+    home.file("tools/words.py", "import mibyan\nmibyan.registry.register('word', 'words', {}, print\n")
+    (claim,) = home.why("word").claims
+    assert (claim.state, claim.plugin) == ("failed", "tools.words")
+    assert claim.origin == f"{home.path}/tools/words.py:2"
+    assert "not Python" in claim.reason
+    assert f"mend {home.path}/tools/words.py" in claim.fix

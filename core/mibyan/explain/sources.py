@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -77,8 +78,9 @@ def registrations_in(files: Iterable[str], *, mentioned: str = "") -> Registrati
             if mentioned.isascii() and mentioned.encode() not in source:
                 continue
             tree = _parsed(source)
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             told.more = True
+            told.found += [] if isinstance(error, OSError) else _mentions(source, mentioned, file)
             continue
         for one in _registrations(tree, file):
             told.found.append(one)
@@ -97,6 +99,15 @@ def python_files(place: Path) -> list[str]:
         if len(found) >= _FILES_LIMIT:
             break
     return found[:_FILES_LIMIT]
+
+
+def _mentions(source: bytes, name: str, file: str) -> list[Registration]:
+    """The first line of a source that isn't Python which names a tool as a registration would: in quotes, or as a function."""
+    if not name:
+        return []
+    quoted = re.escape(name.encode())
+    found = re.search(rb"""["']%b["']|\bdef\s+%b\s*\(""" % (quoted, quoted), source)
+    return [] if found is None else [Registration(file, source.count(b"\n", 0, found.start()) + 1, name)]
 
 
 def _parsed(source: bytes) -> ast.Module:

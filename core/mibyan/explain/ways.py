@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 def suggested(name: str, parts: Parts, records: Sequence[PluginRecord]) -> list[str]:
     """The names that were probably meant, the likeliest first; those of plugins that aren't loaded count."""
     snapshot = parts.store.snapshot
-    return suggestions(name, {*snapshot.entries, *snapshot.aliases, *_names_of_unloaded(records)})
+    known = {*snapshot.entries, *snapshot.aliases, *_names_of_unloaded(records)}
+    alike = sorted(one for one in known if _folded(one) == _folded(name))
+    return list(dict.fromkeys([*alike, *suggestions(name, known)]))
+
+
+def _folded(name: str) -> str:
+    """What is compared where only case and the kind of dash may differ."""
+    return name.casefold().replace("-", "_")
 
 
 def _names_of_unloaded(records: Iterable[PluginRecord]) -> Iterable[str]:
