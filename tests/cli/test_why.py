@@ -114,3 +114,10 @@ def test_a_hostile_name_is_shown_as_it_is_written(run: Callable, bench: Path, na
     for words in (("tools", "why", name), ("tools", "show", name)):
         done = run(*words)
         assert not set(done.out + done.err) & set("\x1b\u202e")
+
+
+@pytest.mark.parametrize("name", ["ecko", "tides"])
+def test_a_call_that_finds_no_tool_says_where_to_ask(run: Callable, bench: Path, name: str) -> None:
+    """`mibyan call` of what isn't there or isn't available: on standard error the command that tells why."""
+    assert f"`mibyan tools why {name}`" in run("call", name).err
+    assert "tools why" not in run("call", "echo", "text=x").err

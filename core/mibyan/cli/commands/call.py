@@ -82,4 +82,6 @@ def _code(runtime: Runtime, result: ToolResult) -> int:
                 )
                 if record.state == "untrusted":
                     return exits.REFUSED
+    if result.error_type in {"unknown_tool", "tool_unavailable", "tool_not_in_session"}:
+        say(f"mibyan: `mibyan tools why {one_line(result.name, 64)}` tells all of it.")
     return exits.OF_STATUS[result.status]
