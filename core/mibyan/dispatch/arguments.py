@@ -143,17 +143,22 @@ def prepare(plan: Plan, args: dict[str, Any]) -> Prepared:
         repairs = [{"path": repair.path, "how": repair.how} for repair in done]
         if violations:
             raise _refused(plan, [{"path": v.path, "message": v.message} for v in violations])
-    return Prepared(args, _bind(plan, args), repairs)
+    return Prepared(args, bind(plan, args), repairs)
 
 
-def _bind(plan: Plan, args: dict[str, Any]) -> dict[str, Any] | None:
-    bind = plan.entry.bind
-    if bind is None:
+def bind(plan: Plan, args: dict[str, Any]) -> dict[str, Any] | None:
+    """The keyword arguments of a typed function; `None`: it is none.
+
+    Raises:
+        ArgumentProblem: Its own types refuse them; every violation is told.
+    """
+    make = plan.entry.bind
+    if make is None:
         return None
     from mibyan.schema.signature import BindError
 
     try:
-        return bind(args)
+        return make(args)
     except BindError as error:
         raise _refused(plan, [{"path": v.path, "message": v.message} for v in error.violations]) from None
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from mibyan.dispatch.arguments import copy_arguments
 from mibyan.dispatch.batch_plan import BatchPlan, PlannedCall
 from mibyan.dispatch.batch_plan_order import Order
-from mibyan.dispatch.pipeline import Refused, _read_approval
+from mibyan.dispatch.pipeline import Refused
+from mibyan.dispatch.policy import read_approval
 from mibyan.dispatch.resources_needs import FREE, NAMING_SECONDS, Need, declared, named
 from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, Outcome, Step, Steps
 from mibyan.hooks.decisions import Ask, Block
@@ -94,7 +95,7 @@ def _asks(pipeline: Pipeline, call: Call, entry: ToolEntry, prepared: Prepared, 
     if entry.approval is None:
         return seen
     step = Step(entry.approval, (copy_arguments(prepared.args), pipeline._handlers.context(call, entry)),
-                owner=entry.owner, label=f"the approval of {entry.name}", finish=_read_approval, limit=NAMING_SECONDS)  # fmt: skip
+                owner=entry.owner, label=f"the approval of {entry.name}", finish=read_approval, limit=NAMING_SECONDS)  # fmt: skip
     outcome: Outcome = yield step
     if outcome.error is not None:
         if isinstance(outcome.error, KeyboardInterrupt):

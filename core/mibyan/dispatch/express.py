@@ -9,15 +9,18 @@ and the pipeline goes on with what has run so far (see `Begun`): so there is one
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mibyan.dispatch.arguments import Prepared
 from mibyan.dispatch.express_hooks import Detour, LeftBehindError, asking, hook_calls, takes_args, telling
 from mibyan.dispatch.express_parts import args_reader, handler_call, is_usual, usual_text
 from mibyan.dispatch.frame import NOTHING, Frame
 from mibyan.dispatch.perform import current_of
 from mibyan.dispatch.replay import Begun, Piece
 from mibyan.dispatch.steps import RUNNING
+from mibyan.dispatch.values import Rendered
 from mibyan.records import record
 from mibyan.tools.current import CURRENT
 
@@ -74,9 +77,10 @@ class Express:
         pre: Its `pre_tool_call` hooks.
         post: Its `post_tool_call` hooks.
         functions: The foreign code of a call in its order: the pre hooks, the handler, the post hooks.
+        parts: What is done in a call.
     """
 
-    __slots__ = ("count", "entry", "functions", "post", "pre", "run", "run_awaited", "session")
+    __slots__ = ("count", "entry", "functions", "parts", "post", "pre", "run", "run_awaited", "session")
 
     #: `run(raw, ids, watch)`: the call's text; what the pipeline made of it, when something was unusual; `None`: nothing
     #: has run, or whoever watches goes on.
@@ -85,26 +89,46 @@ class Express:
     run_awaited: Awaited | None
 
     def __init__(
-        self, entry: ToolEntry, session: Session, pre: HookChain, post: HookChain, functions: list[Callable[..., Any]]
-    ) -> None:
+        self, entry: ToolEntry, session: Session, pre: HookChain, post: HookChain, functions: list[Callable[..., Any]],
+        parts: Parts,
+    ) -> None:  # fmt: skip
         self.entry = entry
         self.session = session
         self.pre = pre
         self.post = post
         self.functions = functions
+        self.parts = parts
         self.count = len(functions)
 
     def done(self, frame: Frame) -> list[Piece]:
         """What has run of a call and taken its usual course."""
-        handler_at = len(self.pre.plain)
-        return [
-            Piece(each, frame.value if at == handler_at else None)
-            for at, each in enumerate(self.functions[: frame.count])
-        ]
+        pieces = [Piece(each) for each in self.functions[: frame.count]]
+        if frame.text is not None:
+            pieces[len(self.pre.plain)] = Piece(self.entry.handler, Rendered(frame.text), is_finished=True)  # type: ignore[arg-type]
+        return pieces
 
     def begun_so_far(self, frame: Frame | None) -> Begun:
         """What has run of a call whose next piece is running; `None`: nothing has."""
-        return Begun(self.entry, self.pre, self.post, [] if frame is None else self.done(frame))
+        if frame is None:
+            return Begun(self.entry, self.pre)
+        # Observers that have begun go on as they are; before that those count that are there once the handler is through.
+        post = None if frame.text is None else self.post
+        return Begun(self.entry, self.pre, post, self.done(frame), self._prepared(frame))
+
+    def _prepared(self, frame: Frame) -> Prepared:
+        """The arguments as they were read; a handler that got them as they are may have changed them since."""
+        parts, args = self.parts, frame.args
+        bound = None if parts.bind is None else frame.given
+        is_own = parts.keeps or parts.spread or bound is not None or frame.count < len(self.pre.plain)
+        if not is_own:
+            with suppress(BaseException):  # The caller's dict isn't what it was: what is left of them then.
+                args = parts.read(frame.raw)
+        return Prepared(args, bound)
+
+    def unread(self, error: BaseException) -> Begun | None:
+        """Arguments couldn't be read: the pipeline looks at them (`None`), unless it was because of an interrupt."""
+        interrupted = issubclass(type(error), KeyboardInterrupt)
+        return Begun(self.entry, self.pre, ended=error) if interrupted else None
 
     def begun(self, frame: Frame, error: BaseException) -> Begun:
         """What has run when something ended the quick way.
@@ -113,36 +137,47 @@ class Express:
             frame: The call.
             error: A `Detour` with what the piece that ran gave, or what was raised.
         """
-        pieces, now = self.done(frame), self.functions[frame.count :]
+        # Foreign exceptions are asked for nothing, not even for their class: they may lie about it.
+        kind = type(error)
+        interrupted, value = issubclass(kind, KeyboardInterrupt), error.value if kind is Detour else None  # type: ignore[attr-defined]
+        begun, now = self.begun_so_far(frame), self.functions[frame.count :]
         if not now:
-            return Begun(self.entry, self.pre, self.post, pieces)
-        read = frame.value is not NOTHING and frame.count == len(self.pre.plain)
-        if read and not isinstance(error, KeyboardInterrupt):
-            # The handler is through; how its value reads is for the pipeline to say.
-            pieces.append(Piece(now[0], frame.value))
-        elif isinstance(error, Detour):
-            pieces.append(Piece(now[0], error.value))
+            if interrupted:
+                raise error  # Everybody has seen the call's end.
+            return begun
+        if frame.value is not NOTHING and frame.text is None and not interrupted:
+            # The handler is through; how its value reads is for the pipeline to say, unless that is known.
+            is_finished = type(value) is Rendered
+            piece = Piece(now[0], value if is_finished else frame.value, is_finished=is_finished)
+        elif kind is Detour:
+            piece = Piece(now[0], value)
         else:
-            pieces.append(Piece(now[0], error=error.why if isinstance(error, LeftBehindError) else error))
-        return Begun(self.entry, self.pre, self.post, pieces)
+            piece = Piece(now[0], error=error.why if kind is LeftBehindError else error)  # type: ignore[attr-defined]
+        begun.pieces.append(piece)
+        return begun
 
 
-def compile_call(around: Surroundings, plan: Plan, session: Session) -> Express | None:
+def compile_call(around: Surroundings, plan: Plan, session: Session, state: tuple[int, int]) -> Express | None:
     """The quick way of calls of a tool in a session, on one thread; `None`: there is none.
 
     It is for one state of the registry and of the hooks: when either changes it answers `None` for good.
+
+    Args:
+        around: What compiled calls have in common.
+        plan: The tool's, as it is in that state.
+        session: The conversation.
+        state: The version of the registry and the generation of the hooks, read before anything else.
     """
-    entry, store, hooks = plan.entry, around.store, around.hooks
-    state = (store._version, hooks.generation)
+    entry, hooks = plan.entry, around.hooks
     pre, post = hooks.ready("pre_tool_call"), hooks.ready("post_tool_call")
     if pre is None or post is None or hooks.ready("transform_tool_result") or not is_usual(plan, pre, post):
         return None
     if entry.is_async and (pre or post or entry.loop == "runtime"):
         return None
-    parts = _parts(around, plan, session, pre, post)
+    parts = _parts(around, plan, session, pre, post, state)
     functions: list[Any] = [each.function for each in pre.plain]
     functions += [entry.handler, *(each.function for each in post.plain)]
-    made = Express(entry, session, pre, post, functions)
+    made = Express(entry, session, pre, post, functions, parts)
     made.run = _runner(around, session, made, parts, state)
     made.run_awaited = None
     if entry.is_async:
@@ -172,14 +207,16 @@ class Parts(NamedTuple):
     acts: bool
 
 
-def _parts(around: Surroundings, plan: Plan, session: Session, pre: HookChain, post: HookChain) -> Parts:
+def _parts(
+    around: Surroundings, plan: Plan, session: Session, pre: HookChain, post: HookChain, state: tuple[int, int]
+) -> Parts:
     entry, store = plan.entry, around.store
     read, bind, copy = args_reader(plan)
     before, after = (hook_calls(chain, entry, session, store, copy) for chain in (pre, post))
     owner = current_of(store, entry.owner)
     acts = owner is not None or any(call.who is not None for call in (*before, *after))
     return Parts(
-        read, bind, copy, asking(before), *handler_call(plan, around.handlers, session), usual_text(plan, around.handlers),
+        read, bind, copy, asking(before), *handler_call(plan, around.handlers, session), usual_text(plan, around, state[1]),
         telling(after, owner), takes_args(post), owner, acts,
     )  # fmt: skip
 
@@ -194,32 +231,32 @@ def _runner(  # noqa: PLR0915 - most of it is `run`
 
     def run(raw: Any, ids: Ids, watch: Watch | None) -> str | ToolResult | None:
         outer = running.get()
-        if (
-            store._version != version or hooks.generation != generation or session._closed or resting
-            or (outer is not None and not outer.done) or current.get() is not None
-        ):  # fmt: skip
+        if (store._version != version or hooks.generation != generation or session._closed or resting
+            or (outer is not None and not outer.done) or current.get() is not None):  # fmt: skip
             return None
         started, begun = perf_counter(), None
         try:
             args = read(raw)
             given = args if bind is None else bind(args)
-        except Exception:
-            return None
-        running.set(frame := Frame(entry, session, raw, ids, started))
+        except BaseException as error:
+            frame, begun = Frame(entry, session, raw, ids, started), made.unread(error)
+            return None if begun is None else go_on(frame, begun) if watch is None else watch.go_on(frame, begun)
+        running.set(frame := Frame(entry, session, raw, ids, started, args, given))
         try:
             if ask is not None:
                 ask(frame, args, watch)
-            kept = copy(args) if keeps else args
+            if keeps:
+                frame.args = args = copy(args)
             if watch is not None:
                 watch.enter(frame)
             if acts:
                 current.set(owner)
             value = handle(given, frame) if handle is not None else function(**given) if spread else function(given)
             frame.value = value
-            frame.text = text = render(value)
-            frame.count += 1
+            text = render(value)
+            frame.text, frame.count = text, frame.count + 1
             if tell is not None:
-                tell(frame, kept, text, watch)
+                tell(frame, args, text, watch)
             if watch is not None:
                 watch.enter(frame)
         except TakenError:

@@ -6,6 +6,7 @@ from time import perf_counter
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
+from mibyan.dispatch.express_hooks import LeftBehindError
 from mibyan.dispatch.frame import Frame
 from mibyan.dispatch.steps import RUNNING, Step
 from mibyan.tools.current import CURRENT
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     Awaited = Callable[[Any, Ids, float | None], Coroutine[Any, Any, str | ToolResult | None]]
 
 
-def awaited_runner(
+def awaited_runner(  # noqa: PLR0915 - most of it is `run`
     around: Surroundings, session: Session, made: Express, parts: Parts, state: tuple[int, int]
 ) -> Awaited:
     """The one function of an awaited call, for a tool that no hook looks at."""
@@ -35,18 +36,17 @@ def awaited_runner(
 
     async def run(raw: Any, ids: Ids, seconds: float | None) -> str | ToolResult | None:
         outer = running.get()
-        if (
-            store._version != version or hooks.generation != generation or session._closed
-            or (outer is not None and not outer.done) or current.get() is not None
-        ):  # fmt: skip
+        if (store._version != version or hooks.generation != generation or session._closed
+            or (outer is not None and not outer.done) or current.get() is not None):  # fmt: skip
             return None
         started, begun, host = perf_counter(), None, None
         try:
             args = read(raw)
             given = args if bind is None else bind(args)
-        except Exception:
-            return None
-        running.set(frame := Frame(entry, session, raw, ids, started))
+        except BaseException as error:
+            frame, begun = Frame(entry, session, raw, ids, started), made.unread(error)
+            return None if begun is None else await around.go_on_awaited(frame, begun, seconds)
+        running.set(frame := Frame(entry, session, raw, ids, started, args, given))
         try:
             if owner is not None:
                 current.set(owner)
@@ -60,9 +60,9 @@ def awaited_runner(
                     value = await _waited(around, frame, value, waits, seconds)
             frame.value = value
             text = render(value)
-            frame.count += 1
         except BaseException as error:
-            begun, host = made.begun(frame, error), getattr(error, "host", None)
+            begun = made.begun(frame, error)
+            host = error.host if type(error) is LeftBehindError else None
         finally:
             frame.done = True
             running.set(outer)
@@ -71,7 +71,7 @@ def awaited_runner(
         if begun is None:
             return text
         result = await around.go_on_awaited(frame, begun, seconds)
-        if isinstance(host, BaseException):
+        if host is not None:
             raise host
         return result
 

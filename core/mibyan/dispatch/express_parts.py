@@ -9,6 +9,8 @@ from mibyan.dispatch.arguments import copy_arguments, read_arguments
 from mibyan.dispatch.express_hooks import Detour
 from mibyan.dispatch.perform import is_awaitable
 from mibyan.dispatch.plan import CONTEXT_KEYS
+from mibyan.dispatch.values import Rendered
+from mibyan.dispatch.values import render as form_of
 from mibyan.schema.fastread import Unusual
 from mibyan.schema.jsontext import to_json
 from mibyan.tools.function import ToolFunction
@@ -16,6 +18,7 @@ from mibyan.tools.function import ToolFunction
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mibyan.dispatch.express import Surroundings
     from mibyan.dispatch.frame import Frame
     from mibyan.dispatch.handlers import HandlerSteps
     from mibyan.dispatch.plan import Plan
@@ -94,12 +97,17 @@ def handler_call(
         return handler, False, None
     visible = session.tool_names
     names = None if visible is None else sorted(visible)
-    return handler, False, _caller(tuple(accepted))(handler, session, names)
+
+    def seen() -> list[str] | None:
+        now = session.tool_names  # A hook may just have changed what there is.
+        return names if names is None or now is None else names.copy() if now is visible else sorted(now)
+
+    return handler, False, _caller(tuple(accepted))(handler, session, seen)
 
 
 #: What each context key is, in the call of a handler.
 _WORDS = {
-    "session_id": "session.id", "session": "session", "enabled_tools": "None if names is None else names.copy()",
+    "session_id": "session.id", "session": "session", "enabled_tools": "seen()",
     "tool_call_id": "frame.ids[0]", "task_id": "frame.ids[1]", "user_task": "frame.ids[2]",
 }  # fmt: skip
 
@@ -108,16 +116,31 @@ _WORDS = {
 def _caller(keys: tuple[str, ...]) -> Callable[..., Callable[[Args, Frame], Any]]:
     """What makes a function that calls a handler with the context keys that it accepts; see `express_hooks`."""
     words = ", ".join(f"{key}={_WORDS[key]}" for key in keys)
-    source = f"lambda handler, session, names: lambda args, frame: handler(args, {words})"
+    source = f"lambda handler, session, seen: lambda args, frame: handler(args, {words})"
     return eval(source)  # type: ignore[no-any-return]  # noqa: S307 - of our own words only
 
 
-def usual_text(plan: Plan, handlers: HandlerSteps) -> Callable[[Any], str]:
-    """What makes a text of a handler's value, and raises where that isn't the whole answer."""
-    most, finish = plan.max_result_chars, handlers.finisher(plan)
+def usual_text(plan: Plan, around: Surroundings, generation: int) -> Callable[[Any], str]:
+    """What makes a text of a handler's value, and raises where that isn't the whole answer.
+
+    Args:
+        plan: The tool's.
+        around: What compiled calls have in common.
+        generation: That of the hooks: what the handler has added or taken away is the pipeline's to see.
+    """
+    handlers, hooks = around.handlers, around.hooks
+    most, settle = plan.max_result_chars, handlers.settler(plan)
     is_clean = handlers.sieve(plan.entry.requires_env)
 
+    def settled(rendered: Rendered) -> str:
+        rendered = settle(rendered)
+        if rendered.content is not None or rendered.error is not None:
+            raise Detour(rendered)
+        return rendered.text
+
     def render(value: Any) -> str:
+        if hooks.generation != generation:
+            raise Detour
         kind = type(value)
         if kind is str:
             text: str = value
@@ -128,12 +151,9 @@ def usual_text(plan: Plan, handlers: HandlerSteps) -> Callable[[Any], str]:
         elif is_awaitable(value):
             raise Detour
         else:
-            rendered = finish(value)
-            if rendered.content is not None or rendered.error is not None:
-                raise Detour
-            return rendered.text
+            return settled(form_of(value))
         if len(text) > most or '"error"' in text or not is_clean(text):
-            raise Detour
+            return settled(Rendered(text, is_json=kind is not str))
         return text
 
     return render

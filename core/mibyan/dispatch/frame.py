@@ -40,16 +40,31 @@ class Frame:
         raw: The arguments as they came.
         ids: The call's, the task's, and the user's words.
         started: Moment of `time.perf_counter()`.
+        args: The arguments as they were read.
+        given: What the handler gets of them.
     """
 
-    __slots__ = ("_step", "count", "done", "entry", "ids", "interrupts", "raw", "session", "started", "text", "value")
+    __slots__ = (
+        "_step", "args", "count", "done", "entry", "given", "ids", "interrupts", "raw", "session", "started", "text", "value",
+    )  # fmt: skip
 
-    def __init__(self, entry: ToolEntry, session: Session, raw: Any, ids: Ids, started: float) -> None:
+    def __init__(
+        self,
+        entry: ToolEntry,
+        session: Session,
+        raw: Any,
+        ids: Ids,
+        started: float,
+        args: Any = None,
+        given: Any = None,
+    ) -> None:
         self.entry = entry
         self.session = session
         self.raw = raw
         self.ids = ids
         self.started = started
+        self.args = args
+        self.given = given
         self.interrupts = session._interrupts
         #: Whether the call is over: what outlives it is in no call any more.
         self.done = False

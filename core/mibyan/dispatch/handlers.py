@@ -60,6 +60,8 @@ class HandlerSteps:
         """Run the handler on the prepared arguments; its answer."""
         entry = plan.entry
         call.executed_args = copy_arguments(prepared.args)
+        if call.args is prepared.args:
+            call.args = call.executed_args  # What the handler does to its own is nobody else's.
         key = _cache_key(call, entry)
         rendered = None if key is None else call.session._cached(entry, key)
         if rendered is not None:
@@ -112,11 +114,17 @@ class HandlerSteps:
 
     def finisher(self, plan: Plan) -> Callable[[Any], Rendered]:
         """What makes a result's form of the handler's value; it runs where the handler ran, under its deadline."""
+        settle = self.settler(plan)
+        return lambda value: settle(render(value))
+
+    def settler(self, plan: Plan) -> Callable[[Rendered], Rendered]:
+        """The rest of it, once the value has a form: secrets, limit and frame."""
         entry = plan.entry
         live = self._settings.redaction.live
 
-        def finish(value: Any) -> Rendered:
-            rendered = self._redacted(render(value), entry.requires_env) if live else render(value)
+        def settle(rendered: Rendered) -> Rendered:
+            if live:
+                rendered = self._redacted(rendered, entry.requires_env)
             error = error_of(rendered.text)
             rendered = limit(rendered, plan.max_result_chars, self._keep)
             if entry.untrusted_output:
@@ -124,7 +132,7 @@ class HandlerSteps:
             rendered.error = error
             return rendered
 
-        return finish
+        return settle
 
     def sieve(self, names: tuple[str, ...]) -> Callable[[str], bool]:
         """A quick look at a text: true if it surely has no secret, those of the variables `names` among them."""

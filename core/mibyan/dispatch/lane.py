@@ -172,13 +172,15 @@ class ExpressLane:
         visible = session.tool_names
         if visible is not None and entry.name not in visible:
             return
-        state = (self._around.store._version, self._around.hooks.generation)
-        if kept.state == state:
+        store = self._around.store
+        state = (store._version, self._around.hooks.generation)
+        # While it ran the tool may have become another's, and an odd version is that of a change that isn't through.
+        if kept.state == state or state[0] % 2 or store.find(entry.name) is not entry:
             return
         from mibyan.dispatch.express import compile_call
 
         kept.state = state
-        kept.express = compile_call(self._around, self._plans.of(entry), session)
+        kept.express = compile_call(self._around, self._plans.of(entry), session, state)
         kept.seconds = None if entry.timeout is None or callable(entry.timeout) else float(entry.timeout)
         watched = kept.seconds is not None or entry.is_async or self._dispatcher.always_guards
         kept.run = None if kept.express is None or watched else kept.express.run

@@ -6,10 +6,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
-from mibyan.dispatch.arguments import ArgumentProblem, Prepared, copy_arguments, prepare, read_arguments
+from mibyan.dispatch.arguments import ArgumentProblem, Prepared, bind, copy_arguments, prepare, read_arguments
 from mibyan.dispatch.chains import Round
 from mibyan.dispatch.names import find_entry, suggest_names
-from mibyan.dispatch.policy import Ballot, read_answer
+from mibyan.dispatch.policy import Ballot, read_answer, read_approval
 from mibyan.dispatch.steps import (
     CallCancelled,
     DeadlinePassed,
@@ -21,7 +21,7 @@ from mibyan.dispatch.steps import (
     StepTimeout,
 )
 from mibyan.errors import MibyanError
-from mibyan.hooks.decisions import Ask, Block, Modify
+from mibyan.hooks.decisions import Ask, Block
 from mibyan.records import replace
 from mibyan.text import describe_exception, plain_text, replace_surrogates
 
@@ -102,7 +102,12 @@ class Pipeline:
         return call.answer
 
     def _answer(self, call: Call) -> Steps:
-        entry = (yield from self._tool(call)) if call.begun is None else call.begun.entry
+        if call.begun is None:
+            entry = yield from self._tool(call)
+        elif call.begun.ended is not None:
+            raise call.begun.ended
+        else:
+            entry = call.begun.entry
         plan = self._plans.of(entry)
         prepared = self._prepare(call, plan)
         yield from self._set_deadline(call, entry)
@@ -193,6 +198,10 @@ class Pipeline:
         return found
 
     def _prepare(self, call: Call, plan: Plan) -> Prepared:
+        read = None if call.begun is None else call.begun.prepared
+        if read is not None:
+            call.args = read.args
+            return read if read.bound is not None else Prepared(read.args, bind(plan, read.args))
         try:
             args = read_arguments(call.raw)
             call.args = args
@@ -255,7 +264,7 @@ class Pipeline:
             return
         context = self._handlers.context(call, entry)
         step = Step(entry.approval, (copy_arguments(prepared.args), context), owner=entry.owner,
-                    label=f"the approval of {entry.name}", finish=_read_approval)  # fmt: skip
+                    label=f"the approval of {entry.name}", finish=read_approval)  # fmt: skip
         outcome = yield step
         if isinstance(outcome.error, StepFailed | NonsenseError):
             message = f"Blocked: the approval check of {entry.name} failed ({outcome.error})."
@@ -287,7 +296,9 @@ class Pipeline:
         """dispatch.H1: once for every call, whatever became of it; nothing it does changes the answer."""
         answer = call.answer
         try:
-            chain = (yield from self._chain("post_tool_call", late=True)) if call.begun is None else call.begun.post
+            chain = None if call.begun is None else call.begun.post
+            if chain is None:
+                chain = yield from self._chain("post_tool_call", late=True)
             if chain and answer is not None:
                 yield from self._chains.run_observers(chain, call.note, lambda _: self._outcome_values(call, answer))
         except GeneratorExit:
@@ -312,6 +323,8 @@ class Pipeline:
 
     def transform(self, call: Call, answer: ToolResult) -> Steps:
         """`transform_tool_result`: each implementation may replace the text."""
+        if call.begun is not None and call.begun.post is not None:
+            return answer  # Its observers have begun.
         chain = yield from self._chain("transform_tool_result")
         if not chain:
             return answer
@@ -369,19 +382,6 @@ def _seconds(answer: Any) -> float | None:
     if isinstance(answer, bool) or not isinstance(answer, int | float):
         return None
     return float(answer) if 0 < answer < float("inf") else None
-
-
-def _read_approval(answer: Any) -> Any:
-    """What a tool's own approval says.
-
-    Raises:
-        TypeError: It is neither `None` nor a decision.
-    """
-    decision = read_answer(answer)
-    if isinstance(decision, Modify):
-        msg = "expected None, Ask or Block, got Modify"
-        raise TypeError(msg)
-    return decision
 
 
 def _read_text(answer: Any) -> str:

@@ -84,3 +84,16 @@ def read_answer(answer: Any) -> PreDecision:
 
 def _who(implementation: Implementation) -> str:
     return str(implementation.owner.id)
+
+
+def read_approval(answer: Any) -> Any:
+    """What a tool's own approval says.
+
+    Raises:
+        TypeError: It is neither `None` nor a decision.
+    """
+    decision = read_answer(answer)
+    if isinstance(decision, Modify):
+        msg = "expected None, Ask or Block, got Modify"
+        raise TypeError(msg)
+    return decision

@@ -9,6 +9,7 @@ from mibyan.records import field, record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mibyan.dispatch.arguments import Prepared
     from mibyan.dispatch.steps import Outcome, Step, Steps
     from mibyan.hooks.table import HookChain
     from mibyan.tools.entry import ToolEntry
@@ -23,6 +24,8 @@ class Piece:
     value: Any = None
     #: What it raised.
     error: BaseException | None = None
+    #: Whether `value` is what the step's `finish` makes of what was given.
+    is_finished: bool = False
 
     def again(self) -> Any:
         """What it gave, once more.
@@ -46,14 +49,18 @@ class Begun:
     Args:
         entry: The tool.
         pre: The `pre_tool_call` chain that counts for it.
-        post: The `post_tool_call` chain.
+        post: The `post_tool_call` chain, once it has begun to run; the answer is settled then.
         pieces: What has run, in its order.
+        prepared: The arguments, once they were read.
+        ended: What ended it before anything ran.
     """
 
     entry: ToolEntry
     pre: HookChain
-    post: HookChain
+    post: HookChain | None = None
     pieces: list[Piece] = field(default_factory=list)
+    prepared: Prepared | None = None
+    ended: BaseException | None = None
 
     def replayed(self, steps: Steps) -> Steps:
         """The pipeline's steps, where what has run isn't run again: its step gives what it gave."""
@@ -66,6 +73,7 @@ class Begun:
             piece = self._take(step.function)
             if piece is not None:
                 step.function, step.args, step.kwargs = piece.again_awaited if step.is_async else piece.again, (), {}
+                step.finish = None if piece.is_finished else step.finish
             outcome = yield step
 
     def _take(self, function: Callable[..., Any]) -> Piece | None:
