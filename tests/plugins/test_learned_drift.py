@@ -294,6 +294,11 @@ def altered(world: World, change: Any) -> None:
         lambda one: one["acts"][0].update(code={"handler": 0}),
         lambda one: one["acts"][0].update(code=[1]),
         lambda one: one.update(acts=[1]),
+        lambda one: one.update(acts=(*one["acts"], {"kind": "service"})),
+        lambda one: one.update(acts=(*one["acts"], {"kind": "alias", "name": "x"})),
+        lambda one: one.update(
+            acts=(*one["acts"], {"kind": "toolset", "name": "x", "tools": 3, "includes": (), "description": ""})
+        ),
         lambda one: one.update(acts=({},)),
         lambda one: one.update(told=({"x": 1},)),
         lambda one: one.update(hooks="post_tool_call"),

@@ -205,8 +205,8 @@ def _is_sound(found: Learned) -> bool:
     texts = (conditions.content, *_tuple(conditions.variables), *_tuple(conditions.prefixes), *_tuple(found.hooks))
     return (
         all(isinstance(text, str) for text in texts)
-        and len(conditions.salt) == _SALT
         and all(isinstance(one, bytes) for one in (conditions.salt, conditions.config, conditions.values))
+        and len(conditions.salt) == _SALT
         and all(isinstance(pair, tuple) and len(pair) == 2 for pair in _tuple(conditions.modules))
         and all(isinstance(one, dict) for one in (*_tuple(found.acts), *_tuple(found.told)))
         and type(found.drifts) is int

@@ -92,10 +92,14 @@ class Recall:
 
         Raises:
             MibyanError: Something can't be registered (any more).
+            DamagedError: What was kept isn't what Mibyan writes; something may be registered.
         """
         offer_manifest(self._candidate, ctx, ledger, table)
-        for index, act in enumerate(self._learned.acts):
-            self._perform(index, act, ctx)
+        try:
+            for index, act in enumerate(self._learned.acts):
+                self._perform(index, act, ctx)
+        except (KeyError, TypeError) as error:
+            raise DamagedError(f"{type(error).__name__}: {error}") from error
         if self._learned.hooks:
             self._services.hooks.announce(
                 self._owner, self._learned.hooks, self._activate, rank=rank, observer=is_observer(ctx.manifest)
