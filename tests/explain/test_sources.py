@@ -47,8 +47,9 @@ def test_a_registration_is_found(tmp_path: Path, source: str, line: int) -> None
         ("'word'", False),
         ("registry.register(name(), 't', {}, f)", True),
         ("N = 'a'\nN = 'word'\nregistry.register(N, 't', {}, f)", True),
-        ("def (", True),
-        ("word\0", True),
+        ("def tool(", True),
+        ("tool\0", True),
+        ("def (", False),
     ],
 )
 def test_what_is_no_registration_or_cannot_be_read(tmp_path: Path, source: str, more: bool) -> None:
@@ -92,6 +93,16 @@ def test_files_are_bounded_and_hidden_ones_passed_over(tmp_path: Path) -> None:
     for number in range(1000):
         (tmp_path / f"g{number}.py").touch()
     assert len(python_files(tmp_path)) == 400
+
+
+def test_what_is_read_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin of any size is answered for in little time: beyond a few megabytes there is more than is told."""
+    monkeypatch.setattr("mibyan.explain.sources._PARSED_LIMIT", 100)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.py").write_text(f"registry.register('{name}', 't', {{}}, f)  # {'x' * 30}\n")
+    (tmp_path / "c.py").write_text("nothing = 1\n" * 100)
+    told = registrations_in(python_files(tmp_path))
+    assert ([one.name for one in told.found], told.more) == (["a"], True)
 
 
 def frozen(target: str | None) -> FrozenTool:

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-#: Files of one plugin that are read, and bytes of each.
+#: Files of one plugin that are looked at, bytes of each, and bytes in all that are read as Python.
 _FILES_LIMIT = 400
 _BYTES_LIMIT = 1024 * 1024
+_PARSED_LIMIT = 4 * 1024 * 1024
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: What a call's last name is that registers a tool.
@@ -72,11 +73,18 @@ def registrations_in(files: Iterable[str], *, mentioned: str = "") -> Registrati
         mentioned: A text that a file must have to be read at all.
     """
     told = Registrations()
+    left = _PARSED_LIMIT
     for file in files:
         try:
             source = read_bytes(file, _BYTES_LIMIT)
-            if mentioned.isascii() and mentioned.encode() not in source:
+            if (mentioned.isascii() and mentioned.encode() not in source) or (
+                b"tool" not in source and b"regist" not in source
+            ):
                 continue
+            left -= len(source)
+            if left < 0:
+                told.more = True
+                break
             tree = _parsed(source)
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             told.more = True

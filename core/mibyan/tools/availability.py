@@ -14,8 +14,6 @@ from mibyan.text import bounded, describe_exception, plain_text
 from mibyan.tools.check_identity import Identity, identity, reference, same
 from mibyan.tools.check_pass import Apart, CheckPass
 from mibyan.tools.current import acting
-from mibyan.tools.mending import mending_check
-from mibyan.tools.origin import place_of
 from mibyan.tools.requirements import missing_requirements
 
 if TYPE_CHECKING:
@@ -296,6 +294,9 @@ class Availability:
         if len(self._told) >= self.LIMIT:
             self._told.clear()
         self._told[told] = None
+        from mibyan.tools.mending import mending_check
+        from mibyan.tools.origin import place_of
+
         log.warning("%s", text)
         self._decisions.add(
             Decision(
