@@ -45,7 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "threading" in sys.modules:
         from mibyan.cli.leaving import leave
 
-        return leave(code)
+        code = leave(code)
+    # The interpreter would look through everything for circles, several times, only to throw all of it away.
+    gc.disable()
+    gc.freeze()
     return code
 
 
