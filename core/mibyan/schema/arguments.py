@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 from mibyan.once import once
 from mibyan.schema.jsontext import to_json
 from mibyan.schema.library import MAX_INTEGER
+from mibyan.schema.plaincheck import plain_check
 from mibyan.schema.validate import Validator, Violation, compile_validator
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mibyan.schema.coerce import Coercer
     from mibyan.schema.repairs import Repair
 
@@ -21,14 +24,27 @@ class ArgumentCheck:
     """Tells what a tool gets for what the model sent, and what is wrong with it; never raises.
 
     Args:
-        schema: The JSON Schema of the arguments; it is compiled here, for coercion when something needs it.
+        schema: The JSON Schema of the arguments; it is compiled when something needs it, or when it is used again.
     """
 
     def __init__(self, schema: Any) -> None:
-        self.validator: Validator = compile_validator(schema)
-        self._is_valid = self.validator.is_valid
-        #: A whole float is valid as an integer and yet to be repaired.
-        self._any_float = '"integer"' not in to_json(self.validator.schema)
+        self._schema = schema
+        #: Looks at the first arguments, if the schema is plain: a process may never have others.
+        self._first = plain_check(schema)
+
+    @once
+    def validator(self) -> Validator:
+        """The compiled schema."""
+        return compile_validator(self._schema)
+
+    @once
+    def _is_valid(self) -> Callable[[Any], bool]:
+        return self.validator.is_valid
+
+    @once
+    def _any_float(self) -> bool:
+        """Whether a whole float can stay one: it is valid as an integer and yet to be repaired."""
+        return '"integer"' not in to_json(self.validator.schema)
 
     @property
     def problem(self) -> str | None:
@@ -48,6 +64,11 @@ class ArgumentCheck:
         Args:
             args: JSON types; it isn't changed, and given back itself if nothing had to be repaired.
         """
+        first = self._first
+        if first is not None:
+            self._first = None
+            if first(args):
+                return args, [], []
         if self._is_right(args):
             return args, [], []
         found, repairs = self.coercer.apply(args)
