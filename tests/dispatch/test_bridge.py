@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,7 +14,7 @@ from mibyan.dispatch import loops
 from mibyan.tools.owner import Owner
 from mibyan.tools.results import ToolCall
 
-from .conftest import SOON, Face
+from .conftest import SOON, Face, make_runtime
 
 WHO = contextvars.ContextVar("who", default="nobody")
 
@@ -357,3 +358,28 @@ def test_a_calls_own_words_are_text(rt, add, key):
     with pytest.raises(TypeError, match=f"{key} must be text or None, not int"):
         rt.call("x", {}, **{key: 5})
     assert rt.execute(ToolCall("x")).ok
+
+
+def test_registry_D5_a_call_within_a_call_is_in_its_session(rt, add, tmp_path):
+    """Without a session of its own, what a handler calls sees what the handler's conversation may see, and no more."""
+    with make_runtime(tmp_path / "other") as other:
+
+        def outer(args):
+            return [json.loads(rt.registry.dispatch(name, {})) for name in ("inner", "hidden")] + [
+                json.loads(other.registry.dispatch("inner", {}))
+            ]
+
+        add(outer)
+        add(inner, "inner")
+        for each, name in ((rt, "hidden"), (other, "inner")):
+            each.registry.register(name, "elsewhere", {"description": "d"}, inner)
+        session = rt.session(enabled_toolsets=["tests"])
+        for _ in range(3):
+            mine, hidden, others = json.loads(rt.call("x", {}, session=session))
+            assert mine == {"in": session.id}
+            assert hidden["error_type"] == "tool_not_in_session"
+            assert others == {"in": "default"}
+
+
+def inner(args, session_id):
+    return {"in": session_id}

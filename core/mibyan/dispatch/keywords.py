@@ -49,8 +49,13 @@ class KeywordCalls:
             if quick is not None:
                 return quick if isinstance(quick, str) else quick.text
         known = {key: context[key] for key in _KNOWN if key in context}
-        if "session" not in known and isinstance(context.get("session_id"), str):
-            known["session"] = self._sessions.of_id(plain_text(context["session_id"]))
+        if "session" not in known:
+            session_id, around = context.get("session_id"), enclosing()
+            if isinstance(session_id, str):
+                known["session"] = self._sessions.of_id(plain_text(session_id))
+            elif around is not None and around.call is not None and around.call.session._home is self._sessions:
+                # A handler's call belongs to the conversation that it runs in, and sees no more than that one may.
+                known["session"] = around.call.session
         made = self._make(name, args, **known)
         made.extra = {key: value for key, value in context.items() if key not in known and key != "session_id"}
         return self._dispatcher.inline(made).text
