@@ -420,3 +420,16 @@ def test_plugins_F6_a_tool_file_with_a_mistake(home: Home) -> None:
     assert claim.origin == f"{home.path}/tools/words.py:2"
     assert "not Python" in claim.reason
     assert f"mend {home.path}/tools/words.py" in claim.fix
+
+
+def test_plugins_W5_a_definition_whose_function_cannot_be_found(home: Home, site: Callable) -> None:
+    """A frozen tool without a target, or with one that leads nowhere: the line of the manifest that defines it."""
+    folder = home.plugin("p", "", frozen("other"))
+    (folder / "plugin.yaml").write_text(
+        "manifest_version: 1\nid: p\ntools:\n  - {name: words, toolset: t, schema: {description: d}}\n"
+        "  - name: word\n    toolset: t\n    target: nowhere:word\n    schema: {description: d}\n"
+    )
+    site("wheel", "", frozen("word"))
+    told = {claim.plugin: claim.origin for claim in home.why("word").claims}
+    assert told["p"] == f"{folder}/plugin.yaml:5"
+    assert told["wheel"].endswith("wheel-1.0.dist-info/extra_metadata/mibyan.json:1")

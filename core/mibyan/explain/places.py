@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mibyan.explain.sources import python_files, registrations_in
+from mibyan.explain.sources import line_at, python_files, registrations_in
 from mibyan.plugins.sources.files import read_bytes
 from mibyan.plugins.sources.ids import module_name
+from mibyan.plugins.sources.manifests import FOLDER_MANIFEST, WHEEL_MANIFEST
 from mibyan.plugins.sources.modules import find_spec
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def place_of_tool(candidate: Candidate, tool: FrozenTool) -> str:
-    """`file:line` of the function that a manifest names for a tool; the manifest's path where that can't be told.
+    """`file:line` of the function that a manifest names for a tool; where that can't be told, of the manifest's own line.
 
     Args:
         candidate: The plugin; nothing of it is imported.
@@ -31,12 +33,28 @@ def place_of_tool(candidate: Candidate, tool: FrozenTool) -> str:
     """
     if tool.target is None:
         named = registrations_in(code_of(candidate)).named(tool.name)
-        return named[0].place if named else candidate.origin
+        return named[0].place if named else _in_manifest(candidate, tool.name)
     module, _, attribute = tool.target.partition(":")
     for file in _files_of(candidate, module):
         place = _defined(file, attribute.split("."), _STEPS)
         if place is not None:
             return place
+    return _in_manifest(candidate, tool.name)
+
+
+def _in_manifest(candidate: Candidate, name: str) -> str:
+    """The line of the manifest that names a tool; what is nearest to it if there is none."""
+    origin = Path(candidate.origin)
+    files = [origin, origin / "extra_metadata" / WHEEL_MANIFEST]
+    files += [candidate.root / FOLDER_MANIFEST] if candidate.root is not None else []
+    pattern = re.compile(rb"""\bname["']?\s*:\s*["']?%b\b""" % re.escape(name.encode()))
+    for file in files:
+        try:
+            content = read_bytes(file)
+        except OSError:
+            continue
+        found = pattern.search(content)
+        return str(file) if found is None else f"{file}:{line_at(content, found.start())}"
     return candidate.origin
 
 

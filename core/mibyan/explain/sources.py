@@ -109,13 +109,18 @@ def python_files(place: Path) -> list[str]:
     return found[:_FILES_LIMIT]
 
 
+def line_at(content: bytes, position: int) -> int:
+    """The number of the line that a position is on."""
+    return content.count(b"\n", 0, position) + 1
+
+
 def _mentions(source: bytes, name: str, file: str) -> list[Registration]:
     """The first line of a source that isn't Python which names a tool as a registration would: in quotes, or as a function."""
     if not name:
         return []
     quoted = re.escape(name.encode())
     found = re.search(rb"""["']%b["']|\bdef\s+%b\s*\(""" % (quoted, quoted), source)
-    return [] if found is None else [Registration(file, source.count(b"\n", 0, found.start()) + 1, name)]
+    return [] if found is None else [Registration(file, line_at(source, found.start()), name)]
 
 
 def _parsed(source: bytes) -> ast.Module:
