@@ -285,6 +285,25 @@ def test_a_module_that_was_there_before_is_not_learned(world: World, imports: li
     assert again(world).get(plugin_id).state == "ready"
 
 
+@pytest.mark.parametrize("extra", ["", "import os\nos.environ['LEARNT_BY_TEST'] = '1'\n"])
+def test_a_plugin_that_another_one_imports(
+    world: World, imports: list[str], monkeypatch: pytest.MonkeyPatch, extra: str
+) -> None:
+    """A plugin that another one uses as a library is learned by the same start, unless that one changes what it finds."""
+    monkeypatch.setenv("LEARNT_BY_TEST", "0")
+    library = world.wheel("learnt_zz", COUNTED.format("zz") + STYLES["typed"])
+    user = world.wheel("learnt_aa", COUNTED.format("aa") + extra + "import learnt_zz\n" + tool("other"))
+    first = world.load()
+    assert {name: entry.owner.id for name, entry in tools(first).items()} == {"word": library, "other": user}
+    monkeypatch.setenv("LEARNT_BY_TEST", "0")
+    second = again(world)
+    states = ("active", "active") if extra else ("ready", "ready")
+    assert (second.get(user).state, second.get(library).state) == states
+    assert (answer(second, "other"), answer(second, "word")) == ("other", "word")
+    assert {name: entry.owner.id for name, entry in tools(second).items()} == {"word": library, "other": user}
+    assert sorted(imports) == ["aa", "aa", "zz", "zz"]
+
+
 # What is recalled ---------------------------------------------------------------------------------------------------
 
 EVERYTHING = """

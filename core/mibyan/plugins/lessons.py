@@ -8,6 +8,7 @@ configuration alone, and no call is run by anything but the plugin's own code.
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from mibyan.filecache import CacheFile
@@ -61,6 +62,17 @@ class Lessons:
         self._new: dict[str, tuple[Any, ...]] = {}
         self._environ: dict[str, str] | None = None
         self._modules = ModuleStates()
+        self._before: frozenset[str] | None = None
+
+    def begin(self) -> None:
+        """The plugins are about to be loaded: what is imported from now on is imported under the same conditions."""
+        self.look_anew()
+        self._before = frozenset(sys.modules)
+
+    def end(self) -> None:
+        """The plugins are loaded: keep what was learned."""
+        self._before = None
+        self.save()
 
     def look_anew(self) -> None:
         """What comes next is about the files as they are then."""
@@ -96,18 +108,22 @@ class Lessons:
         from mibyan.plugins.learning import UnlearnableError, differences
         from mibyan.text import describe_exception, one_line
 
-        if slot.was_there:
+        if slot.was_there and not self._came_just_now(slot):
             return Lesson(why_not=None if recalled is not None else "its module had been imported before")
         try:
             found = self._learned(slot, ledger, running, recalled)
-        except UnlearnableError as why:
-            self.forget(slot.candidate)
-            return Lesson(why_not=str(why))
         except Exception as error:  # learning is never a reason for a plugin not to work
             self.forget(slot.candidate)
-            return Lesson(why_not=one_line(describe_exception(error), 300))
+            # What it has done may have changed what the next plugin finds, or what it has imported of that one has.
+            self._before = None
+            known = isinstance(error, UnlearnableError)
+            return Lesson(why_not=str(error) if known else one_line(describe_exception(error), 300))
         told = () if recalled is None or found.says_the_same(recalled) else tuple(differences(recalled, found))
         return Lesson(told, None if found.is_steady else _UNSTEADY)
+
+    def _came_just_now(self, slot: PluginSlot) -> bool:
+        """Whether another plugin of this load has imported a plugin's module, and nothing else has changed since it began."""
+        return self._before is not None and slot.code is not None and slot.code.name not in self._before
 
     def _learned(self, slot: PluginSlot, ledger: Ledger, running: Transaction, recalled: Learned | None) -> Learned:
         from mibyan.plugins import learning

@@ -87,6 +87,7 @@ class PluginLoader:
             self._notes = found.notes
             tell_notes(found.notes, self._services.log)
             self._slots += [PluginSlot(candidate, rank) for rank, candidate in enumerate(found.candidates)]
+        self._lessons.begin()
         undecided = [slot for slot in self._slots if slot.state == FOUND]
         for slot in undecided:
             self._admission.ask(slot, self._gates)
@@ -94,7 +95,7 @@ class PluginLoader:
             if slot.state == FOUND:
                 self._admission.admit(slot)
         self._admission.drop_bereft()
-        self._lessons.save()
+        self._lessons.end()
 
     def _is_trusted(self, candidate: Candidate) -> bool:
         return self._gates.is_trusted(candidate)
