@@ -45,6 +45,12 @@ def _structured(call: ToolCall, made: str | ToolResult | None, started: float) -
     return made if made.data is not None else replace(made, data=data_of(made.text))
 
 
+def _read_ids(call_id: Any, task_id: Any, user_task: Any) -> Ids | None:
+    """A call's ids; `None`: one is something else than text, and the pipeline has a word for it."""
+    fine = type(call_id) in _TEXT and type(task_id) in _TEXT and type(user_task) in _TEXT
+    return (call_id, task_id, user_task) if fine else None
+
+
 def _is_time(timeout: Any) -> bool:
     return timeout is None or (type(timeout) in _SECONDS and 0 < timeout < _LONGEST)
 
@@ -98,11 +104,9 @@ class ExpressLane:
         kept = own._express.get(name)
         if kept is None:
             return None
-        ids = NO_IDS
-        if not (call_id is task_id is user_task is None):
-            if type(call_id) not in _TEXT or type(task_id) not in _TEXT or type(user_task) not in _TEXT:
-                return None
-            ids = (call_id, task_id, user_task)
+        ids = NO_IDS if call_id is task_id is user_task is None else _read_ids(call_id, task_id, user_task)
+        if ids is None:
+            return None
         if timeout is None and kept.run is not None and not guarded:
             return kept.run(raw, ids, None)  # type: ignore[no-any-return]
         return self._watched(kept, raw, ids, timeout, guarded=guarded)
@@ -127,11 +131,9 @@ class ExpressLane:
         kept = own._express.get(name)
         if kept is None or (express := kept.express) is None or not _is_time(seconds):
             return _not_this_way()
-        ids = NO_IDS
-        if not (call_id is task_id is user_task is None):
-            if type(call_id) not in _TEXT or type(task_id) not in _TEXT or type(user_task) not in _TEXT:
-                return _not_this_way()
-            ids = (call_id, task_id, user_task)
+        ids = NO_IDS if call_id is task_id is user_task is None else _read_ids(call_id, task_id, user_task)
+        if ids is None:
+            return _not_this_way()
         seconds = seconds or kept.seconds or self._dispatcher.timeout
         if express.run_awaited is not None:
             return express.run_awaited(raw, ids, seconds)

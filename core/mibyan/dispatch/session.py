@@ -151,6 +151,7 @@ class Session:
                 return
             self._closed = True
         self.interrupt()
+        self._express.clear()  # They hold the session, as it holds them.
         if self._on_close is not None:
             self._on_close(self)
 
