@@ -171,6 +171,75 @@ def test_a_configuration_that_is_edited_in_place(world: World) -> None:
     assert ("Makes rain" in before, "Makes rain" in text) == (False, True)
 
 
+CODE = """\
+import os
+try:
+    import strange
+except ImportError:
+    strange = None
+
+def run(args, **context):
+    return "{}"
+
+def register(ctx):
+    ctx.register_tool(name="fog", toolset="fog", schema={"description": "Makes fog."}, handler=run)
+    if strange is not None or os.environ.get("MORE_FOG"):
+        ctx.register_tool(name="more_fog", toolset="fog", schema={"description": "Makes more."}, handler=run)
+"""
+
+
+def with_code(world: World) -> None:
+    """Three plugins that aren't frozen: a wheel, a folder of the user's, a tool file."""
+    info = world.dist("fog")
+    shutil.rmtree(info / "extra_metadata")
+    (info / "RECORD").write_text("mibyan_plugin_fog/__init__.py,,\nmibyan_plugin_fog/deep/__init__.py,,\n")
+    package = world.site / "mibyan_plugin_fog"
+    (package / "__init__.py").write_text(CODE)
+    (package / "deep").mkdir()
+    (package / "deep" / "__init__.py").write_text("")
+    folder = world.home / "plugins" / "group" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "plugin.yaml").write_text("id: mine\n")
+    (folder / "__init__.py").write_text(CODE.replace("fog", "mist"))
+    (world.home / "tools").mkdir()
+    register = "registry.register('tool', 'tools', {'description': 'A tool.'}, lambda args, **context: '{}')"
+    (world.home / "tools" / "one.py").write_text(f"from mibyan import registry\n{register}\n")
+
+
+#: The same for plugins whose code decides what they offer, once it has been learned.
+CODE_CHANGES: dict[str, Callable[[World], object]] = {
+    "a wheel's code is edited in place": lambda w: rewrite(w.site / "mibyan_plugin_fog" / "__init__.py", "Makes fog.", "Maker fog."),
+    "a file comes deep in a wheel": lambda w: (w.site / "mibyan_plugin_fog" / "deep" / "new.py").write_text(""),
+    "a module that it imports comes": lambda w: (w.site / "strange.py").write_text(""),
+    "a folder's code is edited in place": lambda w: rewrite(w.home / "plugins" / "group" / "mine" / "__init__.py", "Makes mist.", "Maker mist."),
+    "a folder's manifest is edited in place": lambda w: rewrite(w.home / "plugins" / "group" / "mine" / "plugin.yaml", "mine", "mind"),
+    "a folder goes": lambda w: shutil.rmtree(w.home / "plugins" / "group" / "mine"),
+    "a tool file is edited in place": lambda w: rewrite(w.home / "tools" / "one.py", "A tool.", "A fool."),
+    "another tool file comes": lambda w: shutil.copy(w.home / "tools" / "one.py", w.home / "tools" / "two.py"),
+    "what was learned is forgotten": lambda w: (w.home / "cache" / "learned.bin").unlink(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CODE_CHANGES)
+def test_what_changes_in_code_is_seen_at_once(world: World, change: str) -> None:
+    """plugins.M4: what was learned holds for the content, and so does the answer."""
+    with_code(world)
+    world.settle(*LIST)
+    CODE_CHANGES[change](world)
+    code, text, worked_out = world.ask(*LIST)
+    assert worked_out
+    shutil.rmtree(world.home / "cache")
+    assert (code, text) == world.ask(*LIST)[:2]
+
+
+def test_a_variable_that_code_reads_counts(world: World) -> None:
+    with_code(world)
+    before = world.settle(*LIST)
+    more = world.ask(*LIST, MORE_FOG="1")
+    assert ("more_fog" in before, "more_fog" in more[1], more[2]) == (False, True, True)
+    assert world.settle(*LIST) == before
+
+
 def test_what_a_plugins_code_decides_is_asked_each_time(world: World) -> None:
     """A check, and a plugin that has to be imported: no path tells what they say."""
     world.dist("hail", check="mibyan_plugin_hail:run")

@@ -1,10 +1,10 @@
 """`footprint`: all that a listing stands on, noted when it was worked out; see `mibyan.cli.answers`.
 
 Where that can't be told by looking at paths there is none: when a plugin's code was imported or a check was asked, for
-plugins that aren't wheels with frozen definitions, in projects, and while something is being changed.
+plugins that somebody works on where they lie, in projects, and while something is being changed.
 """
 # os and text: some two thousand paths are noted.
-# ruff: noqa: PTH109, PTH110, PTH112, PTH116, PTH118, PTH120, PTH208
+# ruff: noqa: PTH109, PTH110, PTH112, PTH116, PTH117, PTH118, PTH120, PTH208
 
 from __future__ import annotations
 
@@ -13,21 +13,28 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import mibyan
+from mibyan.plugins.learned import module_place
 from mibyan.plugins.sources.builtin import builtin_folder
-from mibyan.plugins.state import ACTIVE
+from mibyan.plugins.state import DISABLED, INCOMPATIBLE, READY, SHADOWED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from mibyan.cli.answers import Answers, Looks
     from mibyan.cli.output import Output
     from mibyan.plugins.candidate import Candidate
+    from mibyan.plugins.contents import Contents
+    from mibyan.plugins.slots import PluginSlot
     from mibyan.runtime import Runtime
     from mibyan.tools.entry import Requirements
 
 #: Nanoseconds before the run in which a change may have had the time of the one before it: two ticks of a slow kernel's
 #: clock, and of a file system that keeps whole seconds.
 _TICK, _SECONDS = 20_000_000, 2_000_000_000
+#: States that come of what is written and installed alone.
+_TELLABLE = frozenset({READY, DISABLED, INCOMPATIBLE, SHADOWED})
+#: Files of one folder that are noted.
+_MOST = 3_000
 #: Files in the home that change with use and decide nothing.
 _IN_USE = ("sessions.db",)
 
@@ -126,11 +133,11 @@ def _require_plain(runtime: Runtime) -> None:
         raise _UntellableError
     if settings.plugins.bridges.hermes or settings.plugins.bridges.llm:
         raise _UntellableError
-    for record in parts.plugins.all_records():
-        one = record.candidate
-        if record.state == ACTIVE or one.source not in {"builtin", "pip"} or one.editable:
+    for slot in parts.plugins._slots:
+        one = slot.candidate
+        if slot.state not in _TELLABLE or one.source == "project" or one.editable:
             raise _UntellableError
-        if one.manifest is None or not one.manifest.frozen or _needs_more(one.manifest.requires):
+        if one.manifest is not None and _needs_more(one.manifest.requires):
             raise _UntellableError
     for entry in parts.store.snapshot.entries.values():
         if entry.check_fn is not None or _needs_more(entry.requires):
@@ -150,8 +157,12 @@ def _paths(runtime: Runtime) -> Iterator[str]:
     yield from _own_files()
     for entry in sys.path:
         yield from _entry(entry or os.getcwd())
-    for record in parts.plugins.all_records():
-        yield from _plugin(record.candidate)
+    for slot in parts.plugins._slots:
+        if slot.candidate.source == "pip":
+            yield from _wheel(slot.candidate)
+        if slot.learned is not None:
+            yield f"{parts.home}/cache/learned.bin"
+            yield from _code(slot, parts.plugins._lessons.contents)
 
 
 def _home(home: str) -> Iterator[str]:
@@ -160,11 +171,8 @@ def _home(home: str) -> Iterator[str]:
     yield from (f"{home}/{name}" for name in ("config.yaml", "trust.json", "mibyan.lock", "plugins", "tools"))
     if os.path.isdir(home):
         yield from (f"{home}/{name}" for name in os.listdir(home) if _counts(home, name))
-    for folder in (f"{home}/plugins", f"{home}/tools"):
-        if os.path.isdir(folder):
-            yield from (f"{folder}/{name}" for name in os.listdir(folder))
-            if any(os.path.isdir(f"{folder}/{name}") for name in os.listdir(folder)):
-                raise _UntellableError
+    yield from _below(f"{home}/plugins")
+    yield from _below(f"{home}/tools")
 
 
 def _counts(home: str, name: str) -> bool:
@@ -186,10 +194,19 @@ def _own_files() -> Iterator[str]:
     """Mibyan's own code, and the manifests of its plugins: somebody may be working on them."""
     builtin = builtin_folder()
     for top in [*mibyan.__path__, *([str(builtin)] if builtin is not None else [])]:
-        for folder, folders, files in os.walk(top):
-            folders[:] = [name for name in folders if name != "__pycache__"]
-            yield folder
-            yield from (f"{folder}/{name}" for name in files if name.endswith((".py", ".json")))
+        yield from _below(top)
+
+
+def _below(top: str) -> Iterator[str]:
+    """A folder and everything in it, but bytecode."""
+    seen = 0
+    for folder, folders, files in os.walk(top, followlinks=True):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        seen += len(files) + len(folders)
+        if seen > _MOST:
+            raise _UntellableError
+        yield folder
+        yield from (f"{folder}/{name}" for name in files)
 
 
 def _entry(entry: str) -> Iterator[str]:
@@ -208,18 +225,32 @@ def _entry(entry: str) -> Iterator[str]:
             yield f"{entry}/{name}"
 
 
-def _plugin(candidate: Candidate) -> Iterable[str]:
-    """What says what an installed plugin is; the state of its dist-info, which is noted, says which of these there are."""
-    if candidate.source != "pip":
-        return
-    manifest = f"{candidate.origin}/extra_metadata/mibyan.json"
-    if not os.path.exists(manifest):
-        raise _UntellableError
+def _wheel(candidate: Candidate) -> Iterator[str]:
+    """What says what an installed plugin is, beside its dist-info's own state; its manifest may be package data."""
+    info = candidate.origin
     yield from (
-        f"{candidate.origin}/extra_metadata",
-        manifest,
-        f"{candidate.origin}/METADATA",
-        f"{candidate.origin}/direct_url.json",
+        f"{info}/METADATA",
+        f"{info}/direct_url.json",
+        f"{info}/extra_metadata",
+        f"{info}/extra_metadata/mibyan.json",
     )
+    if candidate.target is not None:
+        folder = os.path.dirname(info)
+        for name in candidate.target.value.partition(":")[0].split("."):
+            folder = f"{folder}/{name}"
+            yield from (folder, f"{folder}/plugin.yaml")
+
+
+def _code(slot: PluginSlot, contents: Contents) -> Iterator[str]:
+    """What the registration of a plugin depends on whose code was learned (`Learned.conditions`)."""
+    candidate, learned = slot.candidate, slot.learned
+    files = contents.files(candidate)
+    if files is None or learned is None:
+        raise _UntellableError
+    yield from (path for path, _ in files)
     if candidate.root is not None:
-        yield str(candidate.root)
+        yield from _below(str(candidate.root))
+    for name, _ in learned.conditions.modules:
+        place = module_place(name)
+        if os.path.isabs(place):
+            yield place
