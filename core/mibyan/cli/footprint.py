@@ -166,8 +166,7 @@ def _paths(runtime: Runtime) -> Iterator[str]:
 
 
 def _home(home: str) -> Iterator[str]:
-    """The profile's folder, what stands directly in it, and the folders of plugins and tools."""
-    yield home
+    """What stands directly in the profile's folder, and the folders of plugins and tools."""
     yield from (f"{home}/{name}" for name in ("config.yaml", "trust.json", "mibyan.lock", "plugins", "tools"))
     if os.path.isdir(home):
         yield from (f"{home}/{name}" for name in os.listdir(home) if _counts(home, name))
