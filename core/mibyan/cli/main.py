@@ -14,7 +14,7 @@ import sys
 # `typing` isn't imported: `--version` and a listing that still holds don't need it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from mibyan.cli.answers import Answers
@@ -36,12 +36,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The words after the program's name; `None`: those of this process, which ends with this.
     """
     if argv is not None:
-        return _ended_with(list(argv))
+        return _ended_with(_run, list(argv))
     if "_MIBYAN_COMPLETE" in os.environ:  # a shell asks, by way of the script that `mibyan completion` prints
         from mibyan.cli.completing import complete
 
         return complete(sys.argv[1:])
-    code = _of_process(sys.argv[1:])
+    code = _ended_with(_of_process, sys.argv[1:])
     if "threading" in sys.modules:
         from mibyan.cli.leaving import leave
 
@@ -53,7 +53,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _of_process(words: list[str]) -> int:
-    """Run this process's own command line; what was said before is said again if it still holds."""
+    """Run this process's own command line; what was said before is said again if it still holds.
+
+    Raises:
+        KeyboardInterrupt: It came meanwhile.
+    """
     from mibyan.cli.answers import answers_to, say_again
 
     asked = answers_to(words)
@@ -62,16 +66,20 @@ def _of_process(words: list[str]) -> int:
         return known[1]
     # A start makes many objects, and hardly one that is garbage.
     gc.set_threshold(_OBJECTS, 20, 20)
-    return _ended_with(words, asked)
+    return _run(words, asked)
 
 
-def _ended_with(words: Sequence[str], asked: Answers | None = None) -> int:
+def _run(words: list[str], asked: Answers | None = None) -> int:
+    if _asks_version(words):
+        return _version(as_json="--json" in words)
+    from mibyan.cli.running import run
+
+    return run(words, asked)
+
+
+def _ended_with(run: Callable[[list[str]], int], words: list[str]) -> int:
     try:
-        if _asks_version(words):
-            return _version(as_json="--json" in words)
-        from mibyan.cli.running import run
-
-        return run(words, asked)
+        return run(words)
     except KeyboardInterrupt as interrupt:
         from mibyan.cli.output import say
 
