@@ -137,7 +137,11 @@ def make_runtime(home: Path, **config: Any) -> Runtime:
     return runtime
 
 
-@pytest.fixture(params=FACES)
+#: The ways in that differ from another only by who calls, or that are that and the quick way: once is enough.
+THOROUGH = {"in a loop", "on a thread", "many", "quick guarded", "quick awaited"}
+
+
+@pytest.fixture(params=[pytest.param(face, marks=[pytest.mark.thorough] if face in THOROUGH else []) for face in FACES])
 def face(request: pytest.FixtureRequest, rt: Runtime) -> Face:
     """Each of the ways in."""
 
