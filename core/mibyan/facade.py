@@ -247,8 +247,11 @@ def handle_function_call(
     Returns:
         The text for the model; errors are JSON with `error` and `error_type`.
     """
-    context = {**kw, "task_id": task_id, "user_task": user_task}
-    return _runtime()._parts.calls.text(name, args, context)
+    parts = _runtime()._parts
+    quick = None if kw else parts.lane.call(name, args, None, None, task_id, user_task)
+    if quick is not None:
+        return quick if isinstance(quick, str) else quick.text
+    return parts.calls.text(name, args, {**kw, "task_id": task_id, "user_task": user_task})
 
 
 def discover_builtin_tools(tools_dir: str | os.PathLike[str] | None = None) -> list[str]:

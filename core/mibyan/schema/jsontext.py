@@ -32,12 +32,11 @@ def to_json(value: object, *, limit_depth: int = MAX_DEPTH) -> str:
     try:
         text = _join(_chunks(value, 0))
         if type(value) is dict and limit_depth > 0 and text.isascii():
-            # Most results are flat: joining the keys tells at once whether all are text.
-            for item in value.values():
-                if type(item) not in _SCALARS:
+            # Most results are flat.
+            for key, item in value.items():
+                if type(key) is not str or type(item) not in _SCALARS:
                     break
             else:
-                _join(value)
                 return text
         if _is_regular(value, text, limit_depth):
             return text
