@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mibyan import Runtime
+from mibyan.dispatch.guard import LATE
 
 from .conftest import compile_call
 
@@ -33,10 +34,11 @@ def run(rt: Runtime, name: str = "x", **options: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("waits", ["nothing", "sleep(0)", "sleep", "future", "task", "timeout", "group", "thread"])
 def test_dispatch_B1_whatever_a_handler_waits_for_it_goes_on(rt, add, waits):
-    """It is in the caller's task from its first step to its last."""
+    """It is the same task from its first step to its last, and not the caller's."""
 
     async def handler(args: dict[str, Any]) -> str:
         first = asyncio.current_task()
+        assert first not in asyncio.all_tasks()
         match waits:
             case "sleep(0)":
                 for _ in range(3):
@@ -132,6 +134,113 @@ def test_dispatch_B2_the_deadline_holds_whatever_it_does_with_being_cancelled(rt
     assert found["error_type"] == "timeout"
     assert took < (LONG if kind == "sleeping" else 0.5)
     assert rt._parts.dispatcher.stuck == 0
+
+
+async def cleans_up_slowly() -> None:
+    try:
+        await asyncio.sleep(60)
+    finally:
+        await asyncio.sleep(4 * LATE)
+
+
+async def fails() -> None:
+    await asyncio.sleep(0.01)
+    raise ValueError("x")
+
+
+async def times_out() -> str:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await cleans_up_slowly()
+    return "own"
+
+
+async def waits_for() -> str:
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(cleans_up_slowly(), 0.01)
+    return "own"
+
+
+async def groups() -> str:
+    with pytest.raises(ExceptionGroup):  # noqa: PT012 - a group ends where its block does
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fails())
+            group.create_task(cleans_up_slowly())
+    return "own"
+
+
+def task() -> asyncio.Task[Any]:
+    found = asyncio.current_task()
+    assert found is not None
+    return found
+
+
+async def cancels_itself() -> str:
+    task().cancel()
+    await asyncio.sleep(0)
+    return "never"
+
+
+async def cancels_itself_later() -> str:
+    await asyncio.sleep(0)
+    return await cancels_itself()
+
+
+async def cancels_itself_at_its_end() -> str:
+    await asyncio.sleep(0)
+    task().cancel()
+    return "never"
+
+
+async def takes_it_back() -> str:
+    await asyncio.sleep(0)
+    task().cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.sleep(60)
+    return "own" if task().cancelling() == 1 and task().uncancel() == 0 else "miscounted"
+
+
+OWN = [times_out, waits_for, groups, takes_it_back]
+CANCELLED = [cancels_itself, cancels_itself_later, cancels_itself_at_its_end]
+
+
+@pytest.mark.parametrize("does", [*OWN, *CANCELLED], ids=lambda does: does.__name__)
+def test_dispatch_C4_what_a_handler_cancels_is_never_its_host(rt, add, does):
+    """Its own time-outs and groups, and it itself: whoever awaits the call has its answer and isn't cancelled."""
+
+    async def handler(args: dict[str, Any]) -> str:
+        return await does()
+
+    async def main() -> tuple[str, int]:
+        compile_call(rt, "x")
+        found = await rt.acall("x", "{}")
+        await asyncio.sleep(0)
+        return found, task().cancelling()
+
+    add(handler)
+    found, cancelling = asyncio.run(main())
+    assert cancelling == 0
+    assert found == "own" if does in OWN else json.loads(found)["error_type"] in {"cancelled", "tool_exception"}
+
+
+def test_dispatch_C4_a_cancelled_handler_that_raises_something_else_leaves_all_the_same(rt, add):
+    """The host has asked for its cancellation, whatever the handler makes of it."""
+
+    async def handler(args: dict[str, Any]) -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise ValueError("instead")
+
+    async def main() -> None:
+        compile_call(rt, "x")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await rt.acall("x", "{}")
+        assert task().cancelling() == 0
+
+    add(handler)
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("kind", ["sleeping", "stubborn"])

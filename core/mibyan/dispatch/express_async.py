@@ -1,13 +1,15 @@
-"""The quick way of awaited calls of async tools: on the caller's loop, within the caller's task (see `express`)."""
+"""The quick way of awaited calls of async tools: on the caller's loop, within the caller's task (see `express`, `owntask`)."""
 
 from __future__ import annotations
 
+from asyncio import get_running_loop
 from time import perf_counter
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.express_hooks import LeftBehindError
 from mibyan.dispatch.frame import Frame
+from mibyan.dispatch.owntask import OwnTask
 from mibyan.dispatch.steps import RUNNING, Step
 from mibyan.tools.current import CURRENT
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     Awaited = Callable[[Any, Ids, float | None], Coroutine[Any, Any, str | ToolResult | None]]
 
 
-def awaited_runner(  # noqa: PLR0915 - most of it is `run`
+def awaited_runner(
     around: Surroundings, session: Session, made: Express, parts: Parts, state: tuple[int, int]
 ) -> Awaited:
     """The one function of an awaited call, for a tool that no hook looks at."""
@@ -52,12 +54,8 @@ def awaited_runner(  # noqa: PLR0915 - most of it is `run`
                 current.set(owner)
             value = handle(given, frame) if handle is not None else function(**given) if spread else function(given)
             if type(value) is CoroutineType:
-                try:
-                    waits = value.send(None)
-                except StopIteration as stop:
-                    value = stop.value
-                else:
-                    value = await _waited(around, frame, value, waits, seconds)
+                own = OwnTask(value, get_running_loop())
+                value = own.value if own.step() else await _waited(around, frame, own, seconds)
             frame.value = value
             text = render(value)
         except BaseException as error:
@@ -78,9 +76,7 @@ def awaited_runner(  # noqa: PLR0915 - most of it is `run`
     return run
 
 
-async def _waited(
-    around: Surroundings, frame: Frame, coroutine: CoroutineType[Any, Any, Any], waits: Any, seconds: float | None
-) -> Any:
+async def _waited(around: Surroundings, frame: Frame, own: OwnTask, seconds: float | None) -> Any:
     """What a coroutine returns that has something to wait for.
 
     Raises:
@@ -97,7 +93,7 @@ async def _waited(
             step.done = True
             around.threads.came_back(step)
 
-    driven = HandDriven(coroutine, waits, None if seconds is None else seconds - (perf_counter() - frame.started), left)
+    driven = HandDriven(own, None if seconds is None else seconds - (perf_counter() - frame.started), left)
     frame.session.attend(driven)
     if frame.session.interrupts != frame.interrupts:
         # It came during the first step.

@@ -16,7 +16,9 @@ from mibyan.dispatch.guard import LATE
 from mibyan.dispatch.steps import CallCancelled, DeadlinePassed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator
+    from collections.abc import Callable, Generator
+
+    from mibyan.dispatch.owntask import OwnTask
 
 
 @generator_coroutine
@@ -29,19 +31,15 @@ class HandDriven:
     """A coroutine that has taken its first step and waits.
 
     Args:
-        coroutine: It.
-        waits: What it yielded: a future, or `None` (it only lets others run).
+        own: It, as its own code sees it.
         seconds: Seconds that it may take; `None`: as long as it likes.
         left: Called with `True` when it is left behind, with `False` when it has come to its end after that.
     """
 
-    def __init__(
-        self, coroutine: Coroutine[Any, Any, Any], waits: Any, seconds: float | None, left: Callable[[bool], None]
-    ) -> None:
-        self._coroutine = coroutine
-        self._waits = waits
+    def __init__(self, own: OwnTask, seconds: float | None, left: Callable[[bool], None]) -> None:
+        self._own = own
         self._left = left
-        self._loop = asyncio.get_running_loop()
+        self._loop = own.get_loop()
         self._bell: asyncio.Future[None] | None = None
         self._why: BaseException | None = None
         self._host: asyncio.CancelledError | None = None
@@ -70,9 +68,6 @@ class HandDriven:
             LeftBehindError: Its time was over, or the call was cancelled.
             BaseException: What it raised.
         """
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - only a task awaits
-        before = task.cancelling()
         try:
             while True:
                 error = await self._wait()
@@ -82,30 +77,28 @@ class HandDriven:
                 if error is not None and self._asks_to_stop(error):
                     continue
                 try:
-                    self._waits = self._coroutine.send(None) if error is None else self._coroutine.throw(error)
-                except StopIteration as stop:
-                    return self._returned(stop.value, task.cancelling() > before)
-                except asyncio.CancelledError:
-                    if task.cancelling() > before and self._host is not None:
-                        raise LeftBehindError(CallCancelled("the host cancelled it"), self._host) from None
+                    has_returned = self._own.step(error)
+                except KeyboardInterrupt:
                     raise
-                if self._grace is not None and task.cancelling() <= before:
-                    # It was a time-out of its own, which it has dealt with.
-                    self._grace.cancel()
-                    self._grace = self._host = None
+                except BaseException:
+                    if self._host is None:
+                        raise
+                    has_returned = True
+                if has_returned:
+                    return self._returned(self._own.value)
         finally:
             for timer in (self._timer, self._grace):
                 if timer is not None:
                     timer.cancel()
 
-    def _returned(self, value: Any, cancelled: bool) -> Any:  # noqa: FBT001 - private
-        if cancelled and self._host is not None:
+    def _returned(self, value: Any) -> Any:
+        if self._host is not None:
             raise LeftBehindError(CallCancelled("the host cancelled it"), self._host)
         return value
 
     async def _wait(self) -> BaseException | None:
         """Wait for what it waits for, or for the end; what is to be raised in it then."""
-        waits = self._waits
+        waits = self._own.waits
         try:
             if waits is None:
                 await _yielded(None)
@@ -139,7 +132,8 @@ class HandDriven:
         self._host = self._host or error
         if self._grace is None:
             self._grace = self._loop.call_later(LATE, self._end, CallCancelled("the host cancelled it"))
-        return self._waits is not None and bool(self._waits.cancel())
+        waits = self._own.waits
+        return waits is not None and bool(waits.cancel())
 
     def _leave_behind(self) -> None:
         self._left(True)  # noqa: FBT003 - private
@@ -149,24 +143,25 @@ class HandDriven:
         rest.add_done_callback(_RESTS.discard)
 
     async def _cancelled(self) -> None:
-        """What is left of it: cancelled, in a task of its own."""
+        """What is left of it: cancelled, in a task that nobody waits for."""
         error: BaseException | None = None
-        waits = self._waits
+        own = self._own
         try:
-            if waits is None or not waits.cancel():
+            if own.waits is None or not own.waits.cancel():
                 error = asyncio.CancelledError()
             while True:
                 if error is None:
                     try:
-                        if waits is not None:
-                            waits._asyncio_future_blocking = True
-                        await _yielded(waits)
+                        if own.waits is not None:
+                            own.waits._asyncio_future_blocking = True
+                        await _yielded(own.waits)
                     except BaseException as raised:
                         error = raised
-                waits = self._coroutine.send(None) if error is None else self._coroutine.throw(error)
+                if own.step(error):
+                    return
                 error = None
         except BaseException:  # It has come to its end, one way or the other: SystemExit mustn't end the loop.
-            self._coroutine.close()
+            own.get_coro().close()
         finally:
             self._left(False)  # noqa: FBT003 - private
 
