@@ -309,7 +309,7 @@ class Parts:
     def fork_locks(self) -> tuple[Any, ...]:
         """See `mibyan.forks`: nobody imports a plugin or changes the registry while the process forks."""
         loading = sys.modules.get("mibyan.plugins.transaction")
-        return (*((loading._TURN.lock,) if loading else ()), *self.store.fork_locks())
+        return (*((loading._TURN.lock,) if loading else ()), self._calling_lock, *self.store.fork_locks())
 
     def after_fork(self) -> None:
         """In a child process: fresh locks, threads and loops; what was running runs in the parent."""
