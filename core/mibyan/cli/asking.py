@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from mibyan.approvals import ApprovalRequest, Approvals
 
+#: Seconds after which the terminal is looked at again: a Ctrl-C that comes just before the wait begins doesn't end it.
+_GLANCE = 0.5
+
 #: Characters of what would run that fit on a screen; of more the beginning and the end are shown, and how much isn't.
 _SHOWN = 6000
 
@@ -128,7 +131,7 @@ def _read_line(until: float, wake: int | None) -> str | None:
         left = until - time.time()
         if left <= 0:
             return None
-        ready, _, _ = select.select([terminal, *([] if wake is None else [wake])], [], [], min(left, 3600.0))
+        ready, _, _ = select.select([terminal, *([] if wake is None else [wake])], [], [], min(left, _GLANCE))
         if wake is not None and wake in ready:
             os.read(wake, 1)
             return ""
