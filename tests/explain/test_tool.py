@@ -300,7 +300,7 @@ def test_plugins_W5_a_name_that_nobody_wants(home: Home, name: str, meant: str |
     assert (answer.state, answer.claims) == ("unknown", ())
     assert answer.suggestions[:1] == (() if meant is None else (meant,))
     told = "\n".join(answer.ways)
-    for way in ("mibyan plugins install", f"{home.path}/plugins/<id>/", f"{home.path}/tools/{name}.py", "mcp_servers",
+    for way in ("pip install", f"{home.path}/plugins/<id>/", f"{home.path}/tools/{name}.py", "mcp_servers",
                 f"{home.project}/.mibyan/plugins"):  # fmt: skip
         assert way in told
 

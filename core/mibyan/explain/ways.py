@@ -45,7 +45,7 @@ def ways(name: str, parts: Parts) -> list[str]:
     shown = one_line(name, 64)
     found = [
         *_other_meanings(name, parts),
-        "a plugin: `mibyan plugins install SPEC` (any wheel with an entry point in the group mibyan.plugins)",
+        "a plugin: `pip install` a wheel with an entry point in the group mibyan.plugins",
         f"a plugin of yours: {parts.home / 'plugins'}/<id>/ with a plugin.yaml and an __init__.py",
         f"a file of yours: {parts.home / 'tools'}/{shown}.py with `registry.register({shown!r}, …)` at its top level",
     ]

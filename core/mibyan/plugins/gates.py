@@ -226,7 +226,9 @@ def _needs_plugin(text: str, state_of: Callable[[str], tuple[Candidate, Refusal 
     name, wanted = split_requirement(text)
     found = state_of(name)
     if found is None:
-        return Refusal(NEEDS, f"it needs the plugin {name!r}, which isn't installed", f"mibyan plugins install {name}")
+        return Refusal(
+            NEEDS, f"it needs the plugin {name!r}, which isn't installed", f"pip install mibyan-plugin-{name}"
+        )
     other, refusal = found
     if refusal is not None:
         reason = f"it needs the plugin {other.id!r}, which is {refusal.state}: {refusal.reason}"
