@@ -13,6 +13,7 @@ from mibyan.plugins.context import is_observer
 from mibyan.plugins.frozen import offer_manifest
 from mibyan.plugins.ledger import Recalled
 from mibyan.report import Decision
+from mibyan.schema.definition import normalise_schema
 from mibyan.tools.registration import build_entry
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Recall:
         code: dict[str, Any] = {part: self._part(act["name"], part, number) for part, number in act["code"].items()}
         check = code.pop("check_fn", None)
         return build_entry(
-            self._owner, act["name"], act["toolset"], act["schema"], None, check, act["requires_env"], act["is_async"],
+            self._owner, act["name"], act["toolset"], _schema(act["name"], act["schema"]), None, check, act["requires_env"], act["is_async"],
             act["description"], act["emoji"], activate=self._activate, origin=act["origin"], **act["flags"], **code,
         )  # fmt: skip
 
@@ -158,6 +159,24 @@ class Recall:
         own = [entry for entry in claims if entry.owner is self._owner and entry.name == name]
         function = getattr(own[-1], part) if own else None
         return function if callable(function) and not isinstance(function, CodePart) else None
+
+
+def _schema(name: str, learned: Any) -> Callable[[], Mapping[str, Any]]:
+    """A schema that was taken from a registered tool: made read-only again when somebody asks for it.
+
+    Raises:
+        TypeError: It isn't a schema.
+    """
+    if type(learned) is not dict or type(learned.get("parameters")) is not dict:
+        raise TypeError("a schema must be a dict with parameters")
+    made: list[Mapping[str, Any]] = []
+
+    def schema() -> Mapping[str, Any]:
+        if not made:
+            made.append(normalise_schema(name, learned))
+        return made[0]
+
+    return schema
 
 
 def withdraw(learned: Learned, ledger: Ledger, table: OfferTable, services: LoaderServices) -> None:
