@@ -206,6 +206,7 @@ def test_inspect_and_pydantic_know_it(used: bool) -> None:
         Fresh(1)
     assert str(inspect.signature(Fresh)) == "(x: 'int', y: 'int' = 2) -> None"
     assert inspect.signature(Point).parameters["y"].default == 2
+    assert str(inspect.signature(Point)) == str(inspect.signature(Twin))
     assert TypeAdapter(Point).validate_python({"x": "1"}) == Point(1)
 
 

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MISSING: Any = object()
+
+class _Missing:
+    """What stands for a value that isn't given."""
+
+    def __repr__(self) -> str:
+        return "<factory>"  # as a dataclass's signature has it
+
+
+_MISSING: Any = _Missing()
 
 
 class Field:
