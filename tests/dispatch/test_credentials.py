@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mibyan import Block, Runtime, ToolCall
@@ -160,6 +160,7 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 def test_dispatch_C9_spellings(spelling: str, secret: str) -> None:
     """dispatch.C9: a secret is one in JSON, in a URL and in base64 too; of the latter at most an end is left."""
     written = SPELLINGS[spelling](secret)
+    assume(written not in MARK)
     left = Redactor(values=lambda: [secret]).redact(f"<{written}>")
     assert MARK in left
     assert written not in left
