@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -281,7 +280,7 @@ class Parts:
             self._plugin_configs[plugin_id] = self.plugins.config_of(plugin_id)
         return self._plugin_configs[plugin_id]
 
-    @cached_property
+    @once
     def _credentials(self) -> tuple[frozenset[str], frozenset[str]]:
         """What the configuration says is secret: names of variables, and texts in the configuration itself."""
         from mibyan.dispatch.redaction import may_hold_credentials, variables_named
@@ -307,20 +306,21 @@ class Parts:
     # The end -----------------------------------------------------------------------------------------------------
 
     def fork_locks(self) -> tuple[Any, ...]:
-        """See `mibyan.forks`: nobody imports a plugin or changes the registry while the process forks."""
+        """See `mibyan.forks`: nobody imports a plugin, changes the registry or starts a loop while the process forks."""
         loading = sys.modules.get("mibyan.plugins.transaction")
-        return (*((loading._TURN.lock,) if loading else ()), self._calling_lock, *self.store.fork_locks())
+        calling = self._made_calling()
+        loops = () if calling is None else calling.dispatcher.runners.fork_locks()
+        changes = (*self.store.fork_locks(), *self.hooks.fork_locks())
+        return (*((loading._TURN.lock,) if loading else ()), self._calling_lock, *loops, *changes)
 
     def after_fork(self) -> None:
         """In a child process: fresh locks, threads and loops; what was running runs in the parent."""
         self._lock = renewed(self._lock)
         self._calling_lock = threading.Lock()
         calling = self._made_calling()
-        if calling is not None:
-            from mibyan.dispatch import call, frame
-
-            call.after_fork()
-            frame.after_fork()
+        for name in ("mibyan.dispatch.call", "mibyan.dispatch.frame"):
+            if name in sys.modules:
+                sys.modules[name].after_fork()
         made = () if calling is None else (calling.sessions, calling.dispatcher)
         parts = (self.store, self.hooks, self.approvals, self.availability, *made, self._toolsets, self._plugins)
         for part in parts:

@@ -236,6 +236,117 @@ PROGRAMS = {
         caller.join(SOON)
         assert answers == ["done"]
     """,
+    "another thread is at an import that takes its time": """
+        import builtins
+        from mibyan import forks
+        forks.PATIENCE = 0.05
+        builtins.STARTED, builtins.GO = threading.Event(), threading.Event()
+        (home / "takes_time.py").write_text("import builtins\\nbuiltins.STARTED.set()\\nbuiltins.GO.wait(20)\\nvalue = 1\\n")
+        sys.path.insert(0, str(home))
+        def imports(args):
+            import takes_time
+            return str(takes_time.value)
+        rt.registry.register("imports", "tests", SCHEMA, imports)
+        answers = []
+        importer = threading.Thread(target=lambda: answers.append(rt.call("imports", {}, timeout=SOON)))
+        importer.start()
+        assert builtins.STARTED.wait(SOON)
+        def child():
+            builtins.GO.set()
+            assert rt.call("imports", {}) == "1", rt.call("imports", {})
+            everything_works(rt)
+        forked(child)
+        assert not answers
+        forked(child)
+        builtins.GO.set()
+        importer.join(SOON)
+        assert answers == ["1"], answers
+        everything_works(rt)
+    """,
+    "another thread's import comes to its end": """
+        import builtins
+        builtins.STARTED, builtins.GO, builtins.RUNS = threading.Event(), threading.Event(), []
+        (home / "takes_time.py").write_text("import builtins\\nbuiltins.RUNS.append(1)\\nbuiltins.STARTED.set()\\nbuiltins.GO.wait(20)\\n")
+        sys.path.insert(0, str(home))
+        def imports():
+            import takes_time
+        importer = threading.Thread(target=imports)
+        importer.start()
+        assert builtins.STARTED.wait(SOON)
+        os.register_at_fork(before=builtins.GO.set)
+        def child():
+            imports()
+            assert builtins.RUNS == [1], builtins.RUNS
+        forked(child)
+        importer.join(SOON)
+    """,
+    "a module is through, but not in its package yet": """
+        import _frozen_importlib
+        package, module = type(os)("package"), type(os)("package.module")
+        sys.modules.update({"package": package, "package.module": module})
+        ready, go = threading.Event(), threading.Event()
+        def hold():
+            with _frozen_importlib._ModuleLockManager("package.module"):
+                ready.set()
+                go.wait(SOON)
+        holder = threading.Thread(target=hold)
+        holder.start()
+        assert ready.wait(SOON)
+        from mibyan import forks
+        forks.PATIENCE = 0.05
+        def child():
+            import package.module
+            assert package.module is module
+        forked(child)
+        go.set()
+        holder.join(SOON)
+    """,
+    "credentials are being looked for": """
+        from mibyan.config.settings import Settings
+        ready, go, to_data = threading.Event(), threading.Event(), Settings.to_data
+        def slow(settings):
+            ready.set()
+            go.wait(SOON)
+            return to_data(settings)
+        Settings.to_data = slow
+        looker = threading.Thread(target=lambda: rt._parts.clean("text"))
+        looker.start()
+        assert ready.wait(SOON)
+        def child():
+            go.set()
+            assert rt._parts.clean("text") == "text"
+            everything_works(rt)
+        forked(child)
+        go.set()
+        looker.join(SOON)
+    """,
+    "the registry is half changed for long": """
+        from mibyan import forks
+        forks.PATIENCE = 0.05
+        store, ready, go = rt._parts.store, threading.Event(), threading.Event()
+        rt.registry.register("changing", "tests", SCHEMA, lambda args: "")
+        def change():
+            with store._mutation:
+                rt.registry.deregister("changing")
+                ready.set()
+                go.wait(SOON)
+        changer = threading.Thread(target=change)
+        changer.start()
+        assert ready.wait(SOON)
+        def child():
+            snapshot = rt.registry.snapshot
+            assert rt.registry.snapshot is snapshot
+            assert "changing" not in snapshot.entries
+            everything_works(rt)
+            rt.registry.register("changing", "tests", SCHEMA, lambda args: "")
+            assert rt.registry.snapshot.generation > snapshot.generation
+            assert "changing" in rt.registry.snapshot.entries
+            everything_works(rt)
+        forked(child)
+        go.set()
+        changer.join(SOON)
+        everything_works(rt)
+    """,
     "a registry made by hand": """
         from mibyan import ToolRegistry
         registry = ToolRegistry()
@@ -305,6 +416,53 @@ PLUGINS = {
 }
 
 
+#: What happens while a fork is being prepared, before the runtime has heard of it.
+MIDWAY = {
+    "the first runtime is made": """
+        import os, sys, threading
+        made = []
+        def make():
+            from mibyan import Runtime
+            maker = threading.Thread(target=lambda: made.append(Runtime(home=sys.argv[1])))
+            maker.start()
+            maker.join()
+        os.register_at_fork(before=lambda: made or make())
+    """,
+    "a library is imported that takes a lock over each fork": """
+        import os, sys, threading
+        from mibyan import Runtime
+        def use():
+            import concurrent.futures.thread
+        def use_elsewhere():
+            user = threading.Thread(target=use)
+            user.start()
+            user.join()
+        os.register_at_fork(before=use_elsewhere)
+        rt = Runtime(home=sys.argv[1])
+        assert "concurrent.futures.thread" not in sys.modules and "logging" in sys.modules
+        made = [rt]
+        other = threading.Thread(target=threading.Event().wait, daemon=True)
+        other.start()
+    """,
+}
+
+#: And then the fork.
+AND_FORK = """
+pid = os.fork()
+if pid == 0:
+    with Runtime(home=sys.argv[1]) as rt:
+        rt.registry.register("t", "tests", {"description": "d"}, lambda args: "child")
+        assert rt.call("t", {}, timeout=20) == "child"
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+made[0].registry.register("t", "tests", {"description": "d"}, lambda args: "parent")
+assert made[0].call("t", {}, timeout=20) == "parent"
+made[0].close()
+executors = sys.modules.get("concurrent.futures.thread")
+assert executors is None or not executors._global_shutdown_lock.locked()
+"""
+
+
 def run(tmp_path: Path, program: str) -> None:
     """Run a program in a process of its own, within a bounded time."""
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=90)
@@ -315,6 +473,12 @@ def run(tmp_path: Path, program: str) -> None:
 def test_a_fork_in_the_middle(tmp_path: Path, what: str) -> None:
     """architecture: after a fork a runtime rebuilds its threads, loops and locks; the parent is as it was."""
     run(tmp_path, BEGIN + dedent(PROGRAMS[what]) + "\nrt.close()\n")
+
+
+@pytest.mark.parametrize("what", MIDWAY)
+def test_a_fork_that_others_get_into(tmp_path: Path, what: str) -> None:
+    """architecture: what begins while a fork is being prepared releases no lock that it didn't take."""
+    run(tmp_path, dedent(MIDWAY[what]) + "\nfrom mibyan import Runtime\n" + AND_FORK)
 
 
 @pytest.mark.parametrize("what", PLUGINS)

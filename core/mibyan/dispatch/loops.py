@@ -275,6 +275,11 @@ class Loops:
             self._retired = [*(old for old in self._retired if old.thread.is_alive()), thread]
         thread.retire()
 
+    @property
+    def lock(self) -> Any:
+        """What is held while a loop is started or given up."""
+        return self._lock
+
     def after_fork(self) -> None:
         """In a child process: the loops turn in the parent only."""
         self._lock = threading.Lock()

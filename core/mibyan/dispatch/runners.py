@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.guard import LATE
 from mibyan.dispatch.threads import ThreadPool
@@ -125,6 +125,10 @@ class Runners:
             if isinstance(child, Pending) and not child.thread.answers(LATE):
                 log.warning("%s blocks the runtime's event loop; a new loop takes its place.", step.label)
                 self._loops.retire(child.thread)
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """See `mibyan.forks`: a loop that is only being started would leave its descriptors to the child."""
+        return (self._lock,) if self._loops is None else (self._lock, self._loops.lock)
 
     def after_fork(self) -> None:
         """In a child process: threads and loops are made anew when they are needed."""

@@ -173,6 +173,10 @@ class HookTable:
         chain = self._chains.get(hook)
         return self._compile(hook) if chain is None else chain
 
+    def fork_locks(self) -> tuple[Any, ...]:
+        """See `mibyan.forks`: a plugin's hooks come and go together."""
+        return (self._lock,)
+
     def after_fork(self) -> None:
         """In a child process: nobody else changes anything."""
         self._lock = renewed(self._lock)

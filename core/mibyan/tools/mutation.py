@@ -41,6 +41,16 @@ class Mutation:
             self.changed = self.grows = False
         self._store._lock.release()
 
+    def after_fork(self) -> None:
+        """In a child process whose parent was in the midst of a change for longer than a fork waits: it ends here."""
+        store = self._store
+        if not self._depth and not store._version % 2:
+            return
+        self._depth, store._version = 0, store._version + store._version % 2
+        with self:
+            self.changed = self.grows = True
+            store.settle()
+
     def take(self, name: str, entry: ToolEntry) -> None:
         """Within the registry's lock, the change that most are: `name`, which was free, is `entry`'s."""
         store, version = self._store, self._store._version
