@@ -42,14 +42,15 @@ class Mutation:
         self._store._lock.release()
 
     def after_fork(self) -> None:
-        """In a child process whose parent was in the midst of a change for longer than a fork waits: it ends here."""
+        """In a child process: a change that another thread took longer over than a fork waits ends here."""
         store = self._store
-        if not self._depth and not store._version % 2:
+        if store._lock._is_owned() or not (self._depth or store._version % 2):  # type: ignore[attr-defined]
             return
         self._depth, store._version = 0, store._version + store._version % 2
         with self:
             self.changed = self.grows = True
-            store.settle()
+            for name in list(store._acts):
+                store._settle(name)
 
     def take(self, name: str, entry: ToolEntry) -> None:
         """Within the registry's lock, the change that most are: `name`, which was free, is `entry`'s."""

@@ -270,15 +270,9 @@ class RegistryStore:
 
     def after_fork(self) -> None:
         """In a child process: nobody else changes anything, and what another thread was changing is changed."""
-        lock, self._lock = self._lock, renewed(self._lock)
-        if self._lock is not lock:
-            self._mutation.after_fork()
+        self._lock = renewed(self._lock)
+        self._mutation.after_fork()
         self.log.after_fork()
-
-    def settle(self) -> None:
-        """Within a change: let each name be held by whom its history says."""
-        for name in list(self._acts):
-            self._settle(name)
 
     def decide(self, decision: Decision) -> None:
         """Put a decision into the report."""
