@@ -88,9 +88,9 @@ class Dispatcher:
             return self.guarded(call)
         started = time.monotonic()
         self._place(call)
-        if call.parent is not None:
-            call.parent.attend(call)
         try:
+            if call.parent is not None:
+                call.parent.attend(call)
             result: ToolResult = self._drive(self._pipeline.steps(call), call)
         finally:
             if call.parent is not None:
@@ -116,8 +116,8 @@ class Dispatcher:
             return answers.closed(call)
         self._arm(call)
         guard = self._guard(call, self._pipeline.steps(call))
-        self._attend(guard, call)
         try:
+            self._attend(guard, call)
             return self._ended(call, guard.wait(guard.start))
         finally:
             self._leave(guard, call)
@@ -125,13 +125,12 @@ class Dispatcher:
     def guarded_quickly(self, express: Express, raw: Any, ids: Ids, seconds: float | None) -> str | ToolResult | None:
         """Run a compiled call on the runtime's threads; its text, what the pipeline made of it, or `None`: nothing has run."""
         guard = QuickGuard(express, raw, ids, seconds, self._enforcement.hook_timeout, self._goes_on, self.runners)
-        express.session.attend(guard)
         try:
+            express.session.attend(guard)
             return guard.wait()
         finally:
             express.session.leave(guard)
-            if not guard.is_over:
-                guard.leave()
+            guard.leave()
 
     async def awaited_quickly(
         self, express: Express, raw: Any, ids: Ids, seconds: float | None
@@ -140,13 +139,12 @@ class Dispatcher:
         from mibyan.dispatch.awaiting import wait_quickly
 
         guard = QuickGuard(express, raw, ids, seconds, self._enforcement.hook_timeout, self._goes_on, self.runners)
-        express.session.attend(guard)
         try:
+            express.session.attend(guard)
             return await wait_quickly(guard)  # type: ignore[no-any-return]
         finally:
             express.session.leave(guard)
-            if not guard.is_over:
-                guard.leave()
+            guard.leave()
 
     def bridged_quickly(self, express: Express, raw: Any, ids: Ids) -> str | ToolResult | None:
         """Run a compiled call of an async tool on the runtime's loop, and wait for it on this thread."""
@@ -173,8 +171,8 @@ class Dispatcher:
         left = None if seconds is None else seconds - (time.perf_counter() - frame.started)
         call.deadline = None if left is None else time.monotonic() + left
         child, coming = self._awaitable(call, begun.replayed(self._pipeline.steps(call)))
-        self._attend(child, call)
         try:
+            self._attend(child, call)
             return await coming  # type: ignore[no-any-return]
         finally:
             self._leave(child, call)
@@ -191,8 +189,8 @@ class Dispatcher:
             return answers.closed(call)
         self._arm(call)
         child, coming = self._awaitable(call, self._pipeline.steps(call))
-        self._attend(child, call)
         try:
+            self._attend(child, call)
             return self._ended(call, await coming)
         finally:
             self._leave(child, call)
@@ -251,8 +249,8 @@ class Dispatcher:
     def _escalate(self, steps: Steps, step: Step, call: Call) -> Any:
         """The tool turned out to have a time-out: from here on the call is guarded."""
         guard = self._guard(call, steps)
-        self._attend(guard, call)
         try:
+            self._attend(guard, call)
             return guard.wait(lambda: guard.resume(step))
         finally:
             self._leave(guard, call)

@@ -234,15 +234,15 @@ def _runner(  # noqa: PLR0915 - most of it is `run`
         if (store._version != version or hooks.generation != generation or session._closed or resting
             or (outer is not None and not outer.done) or current.get() is not None):  # fmt: skip
             return None
-        started, begun = perf_counter(), None
+        frame, begun = Frame(entry, session, raw, ids, perf_counter()), None
         try:
-            args = read(raw)
-            given = args if bind is None else bind(args)
+            frame.args = args = read(raw)
+            frame.given = given = args if bind is None else bind(args)
         except BaseException as error:
-            frame, begun = Frame(entry, session, raw, ids, started), made.unread(error)
+            begun = made.unread(error)
             return None if begun is None else go_on(frame, begun) if watch is None else watch.go_on(frame, begun)
-        running.set(frame := Frame(entry, session, raw, ids, started, args, given))
         try:
+            running.set(frame)
             if ask is not None:
                 ask(frame, args, watch)
             if keeps:
@@ -265,12 +265,12 @@ def _runner(  # noqa: PLR0915 - most of it is `run`
             begun = made.begun(frame, error)
         finally:
             frame.done = True
-            running.set(outer)
             if acts:
                 current.set(None)
+            running.set(outer)
         if begun is not None:
             return go_on(frame, begun) if watch is None else watch.go_on(frame, begun)
-        if watch is None and perf_counter() - started > LONG:
+        if watch is None and perf_counter() - frame.started > LONG:
             log.warning("Tool %r ran longer than %g s inline, where no deadline is enforced.", entry.name, LONG)
         return text
 

@@ -41,15 +41,15 @@ def awaited_runner(
         if (store._version != version or hooks.generation != generation or session._closed
             or (outer is not None and not outer.done) or current.get() is not None):  # fmt: skip
             return None
-        started, begun, host = perf_counter(), None, None
+        frame, begun, host = Frame(entry, session, raw, ids, perf_counter()), None, None
         try:
-            args = read(raw)
-            given = args if bind is None else bind(args)
+            frame.args = args = read(raw)
+            frame.given = given = args if bind is None else bind(args)
         except BaseException as error:
-            frame, begun = Frame(entry, session, raw, ids, started), made.unread(error)
+            begun = made.unread(error)
             return None if begun is None else await around.go_on_awaited(frame, begun, seconds)
-        running.set(frame := Frame(entry, session, raw, ids, started, args, given))
         try:
+            running.set(frame)
             if owner is not None:
                 current.set(owner)
             value = handle(given, frame) if handle is not None else function(**given) if spread else function(given)
@@ -63,9 +63,9 @@ def awaited_runner(
             host = error.host if type(error) is LeftBehindError else None
         finally:
             frame.done = True
-            running.set(outer)
             if owner is not None:
                 current.set(None)
+            running.set(outer)
         if begun is None:
             return text
         result = await around.go_on_awaited(frame, begun, seconds)

@@ -40,31 +40,21 @@ class Frame:
         raw: The arguments as they came.
         ids: The call's, the task's, and the user's words.
         started: Moment of `time.perf_counter()`.
-        args: The arguments as they were read.
-        given: What the handler gets of them.
     """
 
     __slots__ = (
         "_step", "args", "count", "done", "entry", "given", "ids", "interrupts", "raw", "session", "started", "text", "value",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        entry: ToolEntry,
-        session: Session,
-        raw: Any,
-        ids: Ids,
-        started: float,
-        args: Any = None,
-        given: Any = None,
-    ) -> None:
+    def __init__(self, entry: ToolEntry, session: Session, raw: Any, ids: Ids, started: float) -> None:
         self.entry = entry
         self.session = session
         self.raw = raw
         self.ids = ids
         self.started = started
-        self.args = args
-        self.given = given
+        #: The arguments as they were read, and what the handler gets of them.
+        self.args: Any = None
+        self.given: Any = None
         self.interrupts = session._interrupts
         #: Whether the call is over: what outlives it is in no call any more.
         self.done = False

@@ -73,15 +73,17 @@ class Performer:
 
     def perform(self, step: Step) -> Outcome:
         """Run a step to its end."""
-        current, running = CURRENT.set(current_of(self._store, step.owner)), RUNNING.set(step)
-        try:
+        current, running = CURRENT.get(), RUNNING.get()
+        try:  # An interrupt may come after each of these words: there would be no token to go back with.
+            CURRENT.set(current_of(self._store, step.owner))
+            RUNNING.set(step)
             return Outcome(self._ask(step) if step.person else self._run(step))
         except BaseException as error:
             return failed(step, error)
         finally:
             step.done = True
-            RUNNING.reset(running)
-            CURRENT.reset(current)
+            CURRENT.set(current)
+            RUNNING.set(running)
 
     def _run(self, step: Step) -> Any:
         if step.is_async:

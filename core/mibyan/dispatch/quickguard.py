@@ -133,6 +133,8 @@ class QuickGuard:
 
     def leave(self) -> None:
         """Nobody waits any more: observers that still run are watched by another thread."""
+        if self.is_over or self._frame is None:
+            return
         with suppress(RuntimeError):
             self._threads.submit(self._watch)
 

@@ -103,11 +103,12 @@ class ThreadPool:
                 msg = "the runtime is closed"
                 raise RuntimeError(msg)
             if self._most is not None and self._started >= self._most:
-                idle = self._first or self._idle
-                if idle:
-                    idle.pop().give(job)
-                else:
-                    self._waiting.append(job)
+                with suppress(
+                    IndexError
+                ):  # Whoever takes one without the lock may be faster: it comes back for this one.
+                    (self._first or self._idle).pop().give(job)
+                    return
+                self._waiting.append(job)
                 return
             self._started += 1
             self._serial += 1

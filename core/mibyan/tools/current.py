@@ -14,7 +14,6 @@ from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextvars import Token
     from types import TracebackType
 
     from mibyan.tools.owner import Owner
@@ -47,20 +46,24 @@ class acting:  # noqa: N801 - used as a word: `with acting(current)`
         current: The plugin; `None`: what runs meanwhile can't be attributed.
     """
 
-    __slots__ = ("_current", "_token")
+    __slots__ = ("_before", "_current")
 
     def __init__(self, current: Current | None) -> None:
         self._current = current
-        self._token: Token[Current | None] | None = None
+        self._before: Current | None = None
 
     def __enter__(self) -> None:
-        self._token = CURRENT.set(self._current)
+        self._before = CURRENT.get()
+        try:
+            CURRENT.set(self._current)
+        except BaseException:  # An interrupt, once it was set: nobody leaves what wasn't entered.
+            CURRENT.set(self._before)
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._token is not None:
-            CURRENT.reset(self._token)
+        CURRENT.set(self._before)
 
 
 def acting_as(store: RegistryStore, owner: Owner | None) -> acting:
