@@ -347,6 +347,29 @@ PROGRAMS = {
         changer.join(SOON)
         everything_works(rt)
     """,
+    "another thread begins the first command": """
+        import atexit
+        from mibyan_builtin.terminal import leaving
+        ready, go, register = threading.Event(), threading.Event(), atexit.register
+        def slow(function):
+            ready.set()
+            go.wait(SOON)
+            return register(function)
+        atexit.register = slow
+        def begin():
+            with leaving.counted("mark"):
+                pass
+        beginner = threading.Thread(target=begin)
+        beginner.start()
+        assert ready.wait(SOON)
+        def child():
+            go.set()
+            begin()
+            leaving.leave()
+        forked(child)
+        go.set()
+        beginner.join(SOON)
+    """,
     "a registry made by hand": """
         from mibyan import ToolRegistry
         registry = ToolRegistry()

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 #: The commands that run in this process, whichever runtime they belong to, with its number: a fork has none of them.
 _running: set[tuple[int, str]] = set()
-_lock = threading.Lock()
+# Each change of it is one step, so there is no lock: one that another thread held would stay held in a child process.
 _begun = threading.Event()
-_registered = threading.Event()
+_registered = False
 
 
 @contextmanager
@@ -32,19 +32,18 @@ def counted(mark: str) -> Iterator[None]:
     Args:
         mark: What tells it from others.
     """
+    global _registered  # noqa: PLW0603 - as `atexit` is the process's
     import atexit
 
     entry = os.getpid(), mark
-    with _lock:
-        _running.add(entry)
-        if not _registered.is_set():
-            _registered.set()
-            atexit.register(leave)
+    _running.add(entry)
+    if not _registered:  # A second time would do no harm.
+        atexit.register(leave)
+        _registered = True
     try:
         yield
     finally:
-        with _lock:
-            _running.discard(entry)
+        _running.discard(entry)
 
 
 def begun() -> bool:
@@ -61,5 +60,4 @@ def leave() -> None:
 
 
 def _any_left() -> bool:
-    with _lock:
-        return any(process == os.getpid() for process, _ in _running)
+    return any(process == os.getpid() for process, _ in tuple(_running))
