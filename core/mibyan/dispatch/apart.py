@@ -24,71 +24,82 @@ def run_apart(
     no thread can be had it runs here.
     """
     around = enclosing()
-    apart = _Apart(Step(job, label=label, call=None if around is None else around.call))
-    context = contextvars.copy_context()
-
-    def work() -> None:
-        context.run(apart.work)
-        runners.came_back(apart.step)
-
-    try:
-        runners.submit(work)
-    except RuntimeError:
-        job()
-        return True
+    apart = _Apart(Step(job, label=label, call=None if around is None else around.call), runners)
     if around is not None:
         around.attend(apart)
     try:
-        return apart.wait(runners, moment, take_over)
+        ended = apart.wait(moment, take_over)
     finally:
         if around is not None:
             around.leave(apart)
+    if ended is None:
+        job()
+    return ended is not False
 
 
 class _Apart:
     """A job between the thread that runs it and the one that waits for it."""
 
-    def __init__(self, step: Step) -> None:
-        self.step = step
-        self._error: BaseException | None = None
-        self._bell = threading.Semaphore(0)
+    __slots__ = ("_bell", "_context", "_error", "_runners", "step")
 
-    def work(self) -> None:
-        """On the worker."""
+    def __init__(self, step: Step, runners: Runners) -> None:
+        self.step = step
+        self._runners = runners
+        self._error: BaseException | None = None
+        self._context = contextvars.copy_context()
+        self._bell = threading.Lock()
+        self._bell.acquire()
+
+    def work(self) -> Callable[[], None]:
+        """On the worker; what it gives wakes whoever waits, once the thread is free for the next job."""
+        self._context.run(self._run)
+        self._runners.came_back(self.step)
+        return self._bell.release
+
+    def _run(self) -> None:
         RUNNING.set(self.step)
         try:
             self.step.function()
         except BaseException as error:
             self._error = error
-        finally:
-            self.step.done = True
-            self._bell.release()
+        self.step.done = True
 
-    def wait(self, runners: Runners, moment: Callable[[], float], take_over: Callable[[], bool]) -> bool:
-        """Whether the job came to its end.
+    def wait(self, moment: Callable[[], float], take_over: Callable[[], bool]) -> bool | None:
+        """Begin, and wait: whether the job came to its end; `None`: no thread can be had for it.
 
         Raises:
             BaseException: What the job raised, or KeyboardInterrupt while waiting.
         """
         try:
-            while not self._bell.acquire(timeout=min(max(0.0, moment() - time.monotonic()), _LOOK)):
+            if not self._begin():
+                return None
+            patience = _LOOK
+            while not self._bell.acquire(timeout=patience):
                 if time.monotonic() >= moment() and take_over():
-                    self._end(runners, StepTimeout(self.step.label))
+                    self._end(StepTimeout(self.step.label))
                     return False
+                patience = min(max(0.0, moment() - time.monotonic()), _LOOK)
         except KeyboardInterrupt as interrupt:
-            self._end(runners, interrupt)
+            self._end(interrupt)
             raise
         if self._error is not None:
             raise self._error
+        return True
+
+    def _begin(self) -> bool:
+        try:
+            self._runners.run(self.work)
+        except RuntimeError:
+            return False
         return True
 
     def cancel(self, why: str) -> None:
         """The call around it is over: what the job awaits is cancelled."""
         self.step.end(StepTimeout(why))
 
-    def _end(self, runners: Runners, why: BaseException) -> None:
+    def _end(self, why: BaseException) -> None:
         self.step.end(why)
-        runners.gave_up(self.step)
+        self._runners.gave_up(self.step)
 
 
 #: Seconds between two looks: while the job hasn't begun there is no moment yet.
