@@ -50,7 +50,7 @@ def test_dispatch_H5_a_tool_that_is_called_again_is_compiled(rt, add):
     for _ in range(3):
         rt.call("x", TEXT)
     kept = rt._parts.sessions.find(None)._express["x"]
-    assert kept.run is not None
+    assert kept.express is not None
     assert kept.calls == 2
 
 

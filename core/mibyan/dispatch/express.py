@@ -80,7 +80,9 @@ class Express:
         parts: What is done in a call.
     """
 
-    __slots__ = ("count", "entry", "functions", "parts", "post", "pre", "run", "run_awaited", "session")
+    __slots__ = (
+        "count", "entry", "functions", "is_inline", "parts", "post", "pre", "run", "run_awaited", "seconds", "session",
+    )  # fmt: skip
 
     #: `run(raw, ids, watch)`: the call's text; what the pipeline made of it, when something was unusual; `None`: nothing
     #: has run, or whoever watches goes on.
@@ -99,6 +101,10 @@ class Express:
         self.functions = functions
         self.parts = parts
         self.count = len(functions)
+        #: Seconds that the tool may take, where it says so itself.
+        self.seconds = None if entry.timeout is None or callable(entry.timeout) else float(entry.timeout)
+        #: Whether a call without a time-out runs on the caller's thread.
+        self.is_inline = self.seconds is None and not entry.is_async
 
     def done(self, frame: Frame) -> list[Piece]:
         """What has run of a call and taken its usual course."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from asyncio import get_running_loop
 from time import perf_counter
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.express_hooks import LeftBehindError
 from mibyan.dispatch.frame import Frame
-from mibyan.dispatch.owntask import OwnTask
+from mibyan.dispatch.owntask import OwnTask, begin
 from mibyan.dispatch.steps import RUNNING, Step
 from mibyan.tools.current import CURRENT
 
@@ -54,8 +53,9 @@ def awaited_runner(
                 current.set(owner)
             value = handle(given, frame) if handle is not None else function(**given) if spread else function(given)
             if type(value) is CoroutineType:
-                own = OwnTask(value, get_running_loop())
-                value = own.value if own.step() else await _waited(around, frame, own, seconds)
+                value = begin(value)
+                if type(value) is OwnTask:
+                    value = await _waited(around, frame, value, seconds)
             frame.value = value
             text = render(value)
         except BaseException as error:

@@ -58,17 +58,14 @@ def _is_time(timeout: Any) -> bool:
 class Kept:
     """What a session keeps of the calls of one tool."""
 
-    __slots__ = ("calls", "express", "run", "seconds", "state")
+    __slots__ = ("calls", "express", "state")
 
     def __init__(self) -> None:
         #: How many took the pipeline.
         self.calls = 0
+        #: Its compiled call; `None`: there is none.
         self.express: Express | None = None
-        #: Runs it on the caller's thread; `None`: it must be watched, or there is nothing to run.
-        self.run: Any = None
-        #: Seconds that the tool may take, where it says so itself.
-        self.seconds: float | None = None
-        #: The state of registry and hooks that they are for.
+        #: The state of registry and hooks that was looked at last.
         self.state: tuple[int, int] = (-1, -1)
 
 
@@ -87,6 +84,7 @@ class ExpressLane:
         self._plans = plans
         self._sessions = sessions
         self._dispatcher = dispatcher
+        self._timeout = dispatcher.timeout
         dispatcher.went_well = self.consider
 
     def call(
@@ -102,24 +100,19 @@ class ExpressLane:
         if type(own) is not Session or own._home is not self._sessions or type(name) is not str:
             return None
         kept = own._express.get(name)
-        if kept is None:
+        if kept is None or (express := kept.express) is None:
             return None
         ids = NO_IDS if call_id is task_id is user_task is None else _read_ids(call_id, task_id, user_task)
         if ids is None:
             return None
-        if timeout is None and kept.run is not None and not guarded:
-            return kept.run(raw, ids, None)  # type: ignore[no-any-return]
-        return self._watched(kept, raw, ids, timeout, guarded=guarded)
-
-    def _watched(self, kept: Kept, raw: Any, ids: Ids, timeout: Any, *, guarded: bool) -> str | ToolResult | None:
-        """Run a call that isn't inline: on a thread of the runtime, or on its loop."""
-        if kept.express is None or not _is_time(timeout):
+        if timeout is None and express.is_inline and not guarded:
+            return express.run(raw, ids, None)
+        if timeout is not None and not _is_time(timeout):
             return None
-        if kept.express.entry.is_async:
-            guarded = guarded or timeout is not None or kept.seconds is not None or self._dispatcher.always_guards
-            return None if guarded else self._dispatcher.bridged_quickly(kept.express, raw, ids)
-        seconds = timeout or kept.seconds or self._dispatcher.timeout
-        return self._dispatcher.guarded_quickly(kept.express, raw, ids, seconds)
+        if express.entry.is_async:
+            guarded = guarded or timeout is not None or express.seconds is not None or self._dispatcher.always_guards
+            return None if guarded else self._dispatcher.bridged_quickly(express, raw, ids)
+        return self._dispatcher.guarded_quickly(express, raw, ids, timeout or express.seconds or self._timeout)
 
     def acall(
         self, name: Any, raw: Any, session: Any, call_id: Any, task_id: Any, user_task: Any, seconds: Any
@@ -129,12 +122,12 @@ class ExpressLane:
         if type(own) is not Session or own._home is not self._sessions or type(name) is not str:
             return _not_this_way()
         kept = own._express.get(name)
-        if kept is None or (express := kept.express) is None or not _is_time(seconds):
+        if kept is None or (express := kept.express) is None or (seconds is not None and not _is_time(seconds)):
             return _not_this_way()
         ids = NO_IDS if call_id is task_id is user_task is None else _read_ids(call_id, task_id, user_task)
         if ids is None:
             return _not_this_way()
-        seconds = seconds or kept.seconds or self._dispatcher.timeout
+        seconds = seconds or express.seconds or self._timeout
         if express.run_awaited is not None:
             return express.run_awaited(raw, ids, seconds)
         return self._dispatcher.awaited_quickly(express, raw, ids, seconds)
@@ -182,7 +175,7 @@ class ExpressLane:
         from mibyan.dispatch.express import compile_call
 
         kept.state = state
-        kept.express = compile_call(self._around, self._plans.of(entry), session, state)
-        kept.seconds = None if entry.timeout is None or callable(entry.timeout) else float(entry.timeout)
-        watched = kept.seconds is not None or entry.is_async or self._dispatcher.always_guards
-        kept.run = None if kept.express is None or watched else kept.express.run
+        express = compile_call(self._around, self._plans.of(entry), session, state)
+        if express is not None and self._dispatcher.always_guards:
+            express.is_inline = False
+        kept.express = express  # In one step: another thread may be compiling it for what there was before.

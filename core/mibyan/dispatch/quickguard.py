@@ -108,9 +108,12 @@ class QuickGuard:
     def work(self) -> Callable[[], None]:
         """Run the call; what wakes whoever waits for it."""
         made = self._context.run(self._express.run, self._raw, self._ids, self)
+        if type(made) is str:
+            # The last `enter` let it end: nobody can take it away any more.
+            self.made, self.is_over = made, True
+            return self.wake
         with self._lock:
             if not self._taken:
-                self.made = made if type(made) is str else None
                 self._finished = self.is_over = True
                 return self.wake
             self._left = True
