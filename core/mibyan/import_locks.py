@@ -29,8 +29,10 @@ class ImportsOfOthers:
     """What threads other than the forking one are importing; made when forks begin to be prepared."""
 
     def __init__(self) -> None:
-        #: Imports that lasted longer than a fork waits (a program that runs within one, say): waited for once.
+        #: Imports that lasted longer than a fork waits: they are waited for once.
         self._lasting: WeakSet[Any] = WeakSet()
+        #: The parent's main thread.
+        self._main: int | None = None
         #: Whether executors had no part in forks when this one began. If they are there already, their turn comes after
         #: this one's in each fork's preparation.
         self._absent = _EXECUTORS not in sys.modules
@@ -47,6 +49,7 @@ class ImportsOfOthers:
             until: How long at most, a moment of `time.monotonic()`.
             absent: What `begin` gave.
         """
+        self._main = threading.main_thread().ident
         if absent and threading.active_count() > 1:
             _take_part()
         while left := [lock for lock in _of_others() if lock not in self._lasting]:
@@ -59,7 +62,10 @@ class ImportsOfOthers:
         """In the child: let go of what is half imported, and of the locks of threads that aren't there."""
         here = threading.get_ident()
         for lock in _of_others():
-            _forget(lock.name)
+            if lock.owner == self._main and lock in self._lasting:
+                _take_as_it_is(lock.name)
+            else:
+                _forget(lock.name)
         for name, lock in _locks().items():
             if lock.owner != here:  # also one that somebody was about to take
                 _module_locks().pop(name, None)
@@ -93,6 +99,12 @@ def _of_others() -> list[Any]:
 def _is_half(name: str) -> bool:
     """Whether a module's code is still running for the first time, as the import system itself tells it."""
     return getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False) is True
+
+
+def _take_as_it_is(name: str) -> None:
+    """A program may run as the import of a module, by its main thread: it isn't to run a second time in the child."""
+    if _is_half(name):
+        vars(vars(sys.modules[name])["__spec__"])["_initializing"] = False
 
 
 def _forget(name: str) -> None:

@@ -301,6 +301,31 @@ PROGRAMS = {
         go.set()
         holder.join(SOON)
     """,
+    "the program is an import of the main thread": """
+        from mibyan import forks
+        forks.PATIENCE = 0.05
+        (home / "app.py").write_text(
+            "import __main__, threading\\n"
+            "runs = getattr(__main__, 'runs', 0) + 1\\n"
+            "__main__.runs = runs\\n"
+            "worker = threading.Thread(target=__main__.work)\\n"
+            "worker.start()\\n"
+            "worker.join()\\n"
+        )
+        sys.path.insert(0, str(home))
+        errors = []
+        def child():
+            import app
+            assert (app.runs, runs) == (1, 1)
+            everything_works(rt)
+        def work():
+            try:
+                forked(child)
+            except BaseException as error:
+                errors.append(error)
+        import app
+        assert not errors, errors
+    """,
     "credentials are being looked for": """
         from mibyan.config.settings import Settings
         ready, go, to_data = threading.Event(), threading.Event(), Settings.to_data
