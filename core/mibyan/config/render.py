@@ -57,10 +57,22 @@ def block(path: Sequence[str], value: Any, step: int) -> list[str]:
     elif isinstance(value, dict) and value:
         below = [line for key, part in value.items() for line in block([key], part, step)]
     elif isinstance(value, list | tuple) and value and is_long(value):
-        below = [f"- {inline(part)}" for part in value]
+        below = items(value, step)
     else:
         return [f"{head} {inline(value)}"]
     return [head, *(" " * step + line for line in below)]
+
+
+def items(value: Sequence[Any], step: int) -> list[str]:
+    """The lines of a list's items, relative to their dashes; mappings that are long are written a key a line."""
+    lines: list[str] = []
+    for part in value:
+        if isinstance(part, dict) and part and len(inline(part)) > _LINE:
+            first, *others = [line for key, below in part.items() for line in block([key], below, step)]
+            lines += [f"- {first}", *(f"  {line}" for line in others)]
+        else:
+            lines.append(f"- {inline(part)}")
+    return lines
 
 
 def is_long(value: Any) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mibyan.config.outline import Entry, Outline, SpliceError, is_flow, is_nothing, kind_of
-from mibyan.config.render import block, inline, is_long
+from mibyan.config.render import block, inline, is_long, items
 
 if TYPE_CHECKING:
     from mibyan.config.keys import KeyPath
@@ -39,12 +39,12 @@ class Splicer(Outline):
         if rest or self._is_alias(trail[-1]) or is_nothing(trail[-1].node):
             return self.put(path, whole)
         entry = trail[-1]
-        items = self._entries(entry.node)
+        known = self._entries(entry.node)
         if is_flow(entry.node):
-            if not items and not self._in_flow(trail[:-1]):
+            if not known and not self._in_flow(trail[:-1]):
                 return self._replace_by_block(entry, [f"- {inline(value)}"], self._column(entry.start) + self._step)
-            return self._insert_in_flow(entry, items, inline(value))
-        return self._append_lines(items[-1].value_end, self._column(items[-1].start), [f"- {inline(value)}"])
+            return self._insert_in_flow(entry, known, inline(value))
+        return self._append_lines(known[-1].value_end, self._column(known[-1].start), items([value], self._step))
 
     def remove(self, path: KeyPath) -> str:
         """The text without the key or item at `path`."""
@@ -80,7 +80,7 @@ class Splicer(Outline):
         entry = trail[-1]
         in_flow = self._in_flow(trail[:-1])
         if isinstance(value, list | tuple) and value and not in_flow and is_long(value):
-            lines = [f"- {inline(part)}" for part in value]
+            lines = items(value, self._step)
             return self._replace_by_block(entry, lines, self._column(entry.start) + self._step)
         if isinstance(value, dict) and value and not in_flow and isinstance(entry.name, str):
             lines = [line for name, part in value.items() for line in block([name], part, self._step)]

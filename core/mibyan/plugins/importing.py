@@ -43,6 +43,9 @@ class PluginCode(Protocol):
     def import_named(self, name: str) -> ModuleType:
         """Import the module that its manifest calls `name`."""
 
+    def called(self, name: str) -> str:
+        """What its manifest calls the module `name`: the inverse of `import_named`."""
+
     def belongs(self, name: str, module: object) -> bool:
         """Whether an imported module is the plugin's own."""
 
@@ -74,6 +77,10 @@ class InstalledCode:
         main = sys.modules[self.name]
         package = self.name if hasattr(main, "__path__") else self.name.rpartition(".")[0]
         return importlib.import_module(name, package)
+
+    def called(self, name: str) -> str:
+        """The name itself: it is found by that in each process."""
+        return name
 
     def belongs(self, name: str, module: object) -> bool:
         """Whether a module is the entry point's, above or below it, or lies in the plugin's folder."""
@@ -117,6 +124,13 @@ class PrivateCode:
         if first in self._own_names:
             return importlib.import_module(f".{rest}", self._package.base) if rest else sys.modules[self.name]
         return importlib.import_module(name)
+
+    def called(self, name: str) -> str:
+        """The plugin's id for its main package, a relative name for what lies in it: the private one is another each time."""
+        base = self._package.base
+        if name == base:
+            return next(own for own in sorted(self._own_names) if own.isidentifier())
+        return name.removeprefix(base) if name.startswith(f"{base}.") else name
 
     def belongs(self, name: str, module: object) -> bool:
         """Whether a module is in the private package, or lies in the plugin's folder under whatever name."""

@@ -79,7 +79,7 @@ def conditions(
         UnlearnableError: Its sources can't be looked through, or they find modules in places of their own making.
     """
     paths = frozenset(path for path, status in files if status is not None)
-    named = _named(sorted(paths))
+    named = named_in_files(sorted(paths))
     own = {name for name in named.modules if module_place(name) in paths}
     folders = tuple(f"{folder.rstrip(os.sep)}{os.sep}" for folder in added)
     for name in sorted(named.modules - own):
@@ -110,7 +110,7 @@ def learned(
     told = tuple(
         as_dict(one) for one in services.log if one.plugin_id == candidate.id and one.kind in {"unknown", "warning"}
     )
-    _require_no_secret((acts, told), found, services, running.before.environ)
+    require_no_secret((acts, told), found.variables, services, running.before.environ)
     made = Learned(found, acts, hooks, told, time.time())
     try:
         marshal.dumps(made.to_data())
@@ -174,8 +174,16 @@ def _tool_data(entry: ToolEntry, *, override: bool, numbers: dict[tuple[int, int
     }
 
 
-def _require_no_secret(data: Any, found: Conditions, services: LoaderServices, environ: Mapping[str, str]) -> None:
+def require_no_secret(
+    data: Any, variables: Iterable[str], services: LoaderServices, environ: Mapping[str, str]
+) -> None:
     """Raise if what would be kept holds a secret: a plugin can write one into a description.
+
+    Args:
+        data: What would be kept.
+        variables: Names that the plugin's sources mention.
+        services: The runtime's parts.
+        environ: The environment in which it registered.
 
     Raises:
         UnlearnableError: It does.
@@ -183,7 +191,7 @@ def _require_no_secret(data: Any, found: Conditions, services: LoaderServices, e
     import json
 
     text = json.dumps(data, ensure_ascii=False, default=repr)
-    names = [name for name in found.variables if name in environ and _SECRET.search(name)]
+    names = [name for name in variables if name in environ and _SECRET.search(name)]
     told = [name for name in names if len(environ[name]) >= _LONG and environ[name] in text]
     if told:
         raise UnlearnableError(f"the value of the variable {told[0]} stands in what it registers")
@@ -220,7 +228,7 @@ def _require_nothing_else(ledger: Ledger, services: LoaderServices, running: Tra
 # What it depends on -----------------------------------------------------------------------------------------------
 
 
-def _named(files: Iterable[str]) -> Named:
+def named_in_files(files: Iterable[str]) -> Named:
     """What the Python sources among some files name.
 
     Raises:

@@ -28,6 +28,21 @@ def plugins() -> None:
     """Plugins: what was found, and what is wanted of it."""
 
 
+def _seconds(text: str | None) -> float | None:
+    """The value of --timeout.
+
+    Raises:
+        UsageError: It isn't a number above 0.
+    """
+    try:
+        value = None if text is None else float(text)
+    except ValueError:
+        value = 0.0
+    if value is not None and not 0 < value < float("inf"):
+        raise exits.UsageError(f"--timeout takes seconds, a number above 0, not {text!r}")
+    return value
+
+
 @contextmanager
 def _found(invocation: Invocation, *, load: bool = False) -> Iterator[Found]:
     """The plugins that were found; none is loaded, or all with `load`. The configuration may be broken: then all are off."""
@@ -141,6 +156,27 @@ def untrust(invocation: Invocation, plugin_id: str) -> int:
     with _found(invocation) as found:
         said = manage.untrust(plugin_id, found.records, invocation.home, invocation.project)
         return _done(invocation, plugin_id, said)
+
+
+@plugins.command("manifest")
+@argument("words", rest=True, metavar="[PATH]")
+@option("--write", help="Write it into the manifest's file.")
+@option("--check", help="Show what differs from the file; ends with 1 if anything does.")
+@option("--schema", help="Print the JSON Schema of manifests; no PATH is needed.")
+@option("--timeout", metavar="SECONDS", help="Seconds for loading the plugin; 60 if not given.", convert=_seconds)
+def manifest(
+    invocation: Invocation, words: Sequence[str], write: bool, check: bool, schema: bool, timeout: float | None  # noqa: FBT001 - they come by name
+) -> int:  # fmt: skip
+    """Freeze a plugin: take what its code registers into its manifest.
+
+    PATH is a plugin's folder, or a project whose pyproject.toml has an entry point in mibyan.plugins. The plugin's code is run for it, in a
+    process of its own with an empty home. Without an option the manifest is printed as it would be written: tools, toolsets,
+    hooks, commands, skills and overrides are the code's, all else stays the author's. What can't be frozen is said on standard error.
+    Ends with 1 if the plugin can't be loaded. With --json: {"path" "written" "manifest" "notes": [{tool text}]}, with --check {"path" "differs" "differences": [{what diff}] "notes"}.
+    """
+    from mibyan.cli import manifesting
+
+    return manifesting.run(invocation, words, write=write, check=check, schema=schema, timeout=timeout)
 
 
 def _done(invocation: Invocation, plugin_id: str, said: str) -> int:

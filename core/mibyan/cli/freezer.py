@@ -1,0 +1,82 @@
+"""Freezing one plugin in a process of its own: `python -m mibyan.cli.freezer PATH HOME ANSWER`.
+
+The plugin's code may do what it likes here: print, exit, hang. The answer goes to a file, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mibyan.errors import MibyanError
+
+if TYPE_CHECKING:
+    from mibyan.plugins.sources.authored import Authored
+
+
+def main(path: str, home: str, answer: str) -> None:
+    """Load the plugin at `path` and write what its code says.
+
+    Args:
+        path: As for `find_authored`.
+        home: An empty folder, the runtime's home.
+        answer: The file to write: `{"keys", "notes", "variables"}`, or `{"error", "hint"}`.
+    """
+    from mibyan.plugins.learning import UnlearnableError
+
+    environ = dict(os.environ)
+    try:
+        said = _frozen(path, home, environ)
+    except UnlearnableError as error:
+        said = {"error": str(error), "hint": None}
+    except MibyanError as error:
+        said = {"error": error.message, "hint": error.hint}
+    Path(answer).write_text(json.dumps(said), encoding="utf-8")
+
+
+def _frozen(path: str, home: str, environ: dict[str, str]) -> dict[str, Any]:
+    from mibyan.plugins.alone import Alone
+    from mibyan.plugins.freezing import Freezing
+    from mibyan.plugins.learning import require_no_secret
+    from mibyan.plugins.sources.authored import find_authored
+    from mibyan.runtime import Runtime
+
+    found = find_authored(Path(path))
+    sys.path[:0] = found.folders
+    with Runtime(home) as runtime:
+        services = runtime._parts.plugins._services
+        written = [tool for tool in found.data.get("tools") or () if isinstance(tool, dict) and tool.get("target")]
+        plugin = Alone(found.candidate, services, expected=len(written))
+        freezing = Freezing(plugin, found.data)
+        keys = freezing.keys()
+        variables = sorted(_variables(found) & environ.keys())
+        require_no_secret(keys, variables, services, environ)
+        return {"keys": keys, "notes": freezing.notes, "variables": variables}
+
+
+def _variables(found: Authored) -> set[str]:
+    """The names in the plugin's sources that may be variables."""
+    from mibyan.plugins.learning import UnlearnableError, named_in_files
+
+    try:
+        return set(named_in_files(_sources(found)).variables)
+    except UnlearnableError:
+        return set()
+
+
+def _sources(found: Authored) -> list[str]:
+    root, target = found.candidate.root, found.candidate.target
+    if root is not None:
+        return sorted(str(path) for path in root.rglob("*.py"))
+    module = sys.modules.get(target.value.partition(":")[0]) if target is not None else None
+    file = getattr(module, "__file__", None)
+    return [file] if isinstance(file, str) else []
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(0)  # what the plugin left running, threads and exit handlers, is of no interest
