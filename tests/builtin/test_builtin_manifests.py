@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import mibyan_builtin
+from mibyan import __version__
 from mibyan.plugins.manifest import parse_manifest
 from mibyan_builtin import freeze
 
 HERE = Path(mibyan_builtin.__file__).parent
-IDS = [plugin.id for plugin in freeze.PLUGINS]
+IDS = [folder.name for folder in freeze.plugins(HERE)]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -36,19 +38,24 @@ def test_every_plugin_is_frozen() -> None:
 
 
 def test_drift_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """--check names what differs and writes nothing; without it the file is written."""
-    for name in IDS:
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "mibyan.json").write_bytes((HERE / name / "mibyan.json").read_bytes())
-    monkeypatch.setattr(freeze, "HERE", tmp_path)
-    (tmp_path / "memory/mibyan.json").write_text("{}")
-    (tmp_path / "files/mibyan.json").unlink()
+    """--check names what differs and writes nothing; without it the file is written, the version too."""
+    package = tmp_path / "mibyan_builtin"
+    shutil.copytree(HERE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(freeze, "HERE", package)
+    changed = {"files": ('"read_file"', '"read_fill"'), "memory": (f'"version": "{__version__}"', '"version": "0"')}
+    for name, (old, new) in changed.items():
+        path = package / name / "mibyan.json"
+        path.write_text(path.read_text().replace(old, new))
+    before = (package / "files/mibyan.json").read_bytes()
     assert freeze.main(["--check"]) == 1
-    assert capsys.readouterr().err == "manifests drifted from the code: files, memory\n"
-    assert (tmp_path / "memory/mibyan.json").read_text() == "{}"
+    assert capsys.readouterr().err.endswith("manifests drifted from the code: files, memory\n")
+    assert (package / "files/mibyan.json").read_bytes() == before
     assert freeze.main([]) == 0
     assert freeze.main(["--check"]) == 0
-    assert (tmp_path / "memory/mibyan.json").read_bytes() == (HERE / "memory/mibyan.json").read_bytes()
+    assert (package / "memory/mibyan.json").read_bytes() == (HERE / "memory/mibyan.json").read_bytes()
+    written, ours = (json.loads((base / "files/mibyan.json").read_text()) for base in (package, HERE))
+    by_name = lambda data: {tool["name"]: tool for tool in data["tools"]}
+    assert by_name(written) == by_name(ours)
 
 
 def test_other_arguments_are_refused() -> None:

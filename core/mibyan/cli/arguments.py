@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
@@ -108,3 +109,16 @@ def _standard_input() -> str:
 
 def _shown(text: str) -> str:
     return repr(one_line(text, 80))
+
+
+def read_seconds(value: str | None) -> float | None:
+    """The time-out in a text: a number of seconds, more than nothing and not for ever."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"{one_line(value, 60)!r} isn't a number of seconds above 0.")
+    return seconds

@@ -79,7 +79,7 @@ def _apart(found: Authored, timeout: float, without: Collection[str]) -> dict[st
         answer, log = base / "answer.json", base / "log.txt"
         command = [sys.executable, "-P", "-m", "mibyan.cli.freezer", str(found.place), str(base / "home"), str(answer)]
         with log.open("wb") as output:
-            process = subprocess.Popen(  # noqa: S603 - this Python, running this package
+            process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=base / "work",
                 env=_environment(without), start_new_session=True,
             )  # fmt: skip

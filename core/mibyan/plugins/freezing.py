@@ -25,8 +25,8 @@ _UNSAID = {
     "timeout": "its time-out is code, which is asked once a call has imported the plugin",
     "approval": "its approval is code, which is asked once a call has imported the plugin",
     "dynamic_schema_overrides": "its schema overrides are code: the model sees the frozen schema until the plugin is imported",
-    "reads": "what it reads is told by code: a batch that is planned before the plugin is imported doesn't know it",
-    "writes": "what it writes is told by code: a batch that is planned before the plugin is imported doesn't know it",
+    "reads": "what it reads is told by code, which is asked once a batch has imported the plugin",
+    "writes": "what it writes is told by code, which is asked once a batch has imported the plugin",
 }
 _UNNAMED_CHECK = (
     "its check can't be named, since it is no function at the top level of a module: until the plugin is imported the tool "
@@ -72,10 +72,16 @@ class Freezing:
         acts = {act.name: act for act in self._of("tool")}  # the last registration of a name counts
         found = {name: self._tool(act, written.get(name, {})) for name, act in acts.items()}
         for name, tool in written.items():
-            if name not in found and callable(self._named(tool.get("target"))):
+            if name not in found and self._is_only_there(tool, acts):
                 found[name] = self._tool_by_target(tool)
         known = [name for name in written if name in found]
         return [found[name] for name in (*known, *sorted(found.keys() - written.keys()))]
+
+    def _is_only_there(self, tool: Mapping[str, Any], acts: Mapping[str, Registered]) -> bool:
+        """Whether a tool that the code doesn't register is one of the manifest's own: not one that has another name by now."""
+        function = self._named(tool.get("target"))
+        registered = [one for act in acts.values() for one in (function_of(act.value[0]), act.value[0].handler)]
+        return callable(function) and not any(function is one for one in registered)
 
     def _tool(self, act: Registered, written: Mapping[str, Any]) -> dict[str, Any]:
         entry: ToolEntry = act.value[0]

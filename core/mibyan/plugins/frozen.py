@@ -168,8 +168,8 @@ def _entries(
             checks[tool.check] = _lazy_check(tool.check, resolve)
         entries[tool.name] = build_entry(
             owner, tool.name, tool.toolset, _schema(tool), None, checks.get(tool.check or ""),
-            tool.requires_env, description=_description(tool), requires=_both(manifest.requires, tool.requires), activate=activate, origin=origin,
-            **tool.flags,
+            tool.requires_env, requires=_both(manifest.requires, tool.requires), activate=activate, origin=origin,
+            **{"description": _description(tool), **tool.flags},
         )  # fmt: skip
     return entries
 

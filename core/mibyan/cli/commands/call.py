@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import os
 from typing import TYPE_CHECKING
 
 from mibyan.cli import exits
-from mibyan.cli.arguments import read_arguments
+from mibyan.cli.arguments import read_arguments, read_seconds
 from mibyan.cli.asking import approvals_answered
 from mibyan.cli.declaring import argument, command, option
-from mibyan.cli.exits import UsageError
 from mibyan.cli.loaded import enforce_strictness, loaded
 from mibyan.cli.output import say
 from mibyan.text import one_line
@@ -22,24 +20,11 @@ if TYPE_CHECKING:
     from mibyan.tools.results import ToolResult
 
 
-def _seconds(value: str | None) -> float | None:
-    """The time-out in a text: a number of seconds, more than nothing and not for ever."""
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise UsageError(f"{one_line(value, 60)!r} isn't a number of seconds above 0.")
-    return seconds
-
-
 @command("call")
 @argument("name", choices="tools")
 @argument("arguments", rest=True, choices="arguments", metavar="[JSON | key=text key:=JSON … | -]")
 @option("--yes", help="Grant, for this call, what would otherwise be asked.")
-@option("--timeout", metavar="S", convert=_seconds, help="Answer after S seconds, even without the tool.")
+@option("--timeout", metavar="S", convert=read_seconds, help="Answer after S seconds, even without the tool.")
 def call(invocation: Invocation, name: str, arguments: tuple[str, ...], yes: bool, timeout: float | None) -> int:  # noqa: FBT001 - it comes by name
     """Run one tool call and print the result's text.
 

@@ -1,4 +1,4 @@
-"""`mibyan plugins`: what was found, and what the operator wants of it. No plugin is imported, but for `list --load`."""
+"""`mibyan plugins`: what was found, and what the operator wants of it. No plugin is imported, but for `list --load` and `manifest`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mibyan.cli import exits
+from mibyan.cli.arguments import read_seconds
 from mibyan.cli.asking import ask_yes_no, can_ask
 from mibyan.cli.declaring import argument, group, option
 from mibyan.cli.loaded import check_named_plugins, loaded
@@ -26,21 +27,6 @@ if TYPE_CHECKING:
 @group("plugins")
 def plugins() -> None:
     """Plugins: what was found, and what is wanted of it."""
-
-
-def _seconds(text: str | None) -> float | None:
-    """The value of --timeout.
-
-    Raises:
-        UsageError: It isn't a number above 0.
-    """
-    try:
-        value = None if text is None else float(text)
-    except ValueError:
-        value = 0.0
-    if value is not None and not 0 < value < float("inf"):
-        raise exits.UsageError(f"--timeout takes seconds, a number above 0, not {text!r}")
-    return value
 
 
 @contextmanager
@@ -163,7 +149,7 @@ def untrust(invocation: Invocation, plugin_id: str) -> int:
 @option("--write", help="Write it into the manifest's file.")
 @option("--check", help="Show what differs from the file; ends with 1 if anything does.")
 @option("--schema", help="Print the JSON Schema of manifests; no PATH is needed.")
-@option("--timeout", metavar="SECONDS", help="Seconds for loading the plugin; 60 if not given.", convert=_seconds)
+@option("--timeout", metavar="SECONDS", help="Seconds for loading the plugin; 60 if not given.", convert=read_seconds)
 def manifest(
     invocation: Invocation, words: Sequence[str], write: bool, check: bool, schema: bool, timeout: float | None  # noqa: FBT001 - they come by name
 ) -> int:  # fmt: skip
