@@ -11,13 +11,13 @@ from mibyan.dispatch.call import Call
 from mibyan.dispatch.chains import ChainRunner, Round
 from mibyan.dispatch.checks import read_any_text, read_name, read_seconds
 from mibyan.dispatch.dispatcher import Dispatcher, Enforcement
-from mibyan.dispatch.express import Surroundings
 from mibyan.dispatch.handlers import HandlerSteps
 from mibyan.dispatch.keywords import KeywordCalls
-from mibyan.dispatch.lane import ExpressLane
 from mibyan.dispatch.limits import keep_in
 from mibyan.dispatch.pipeline import Pipeline
 from mibyan.dispatch.plans import Plans
+from mibyan.dispatch.quick.compiled import Surroundings
+from mibyan.dispatch.quick.lane import ExpressLane
 from mibyan.dispatch.sessions import Sessions
 
 if TYPE_CHECKING:

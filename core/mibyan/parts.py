@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mibyan.calling import Calling
     from mibyan.dispatch.dispatcher import Dispatcher
     from mibyan.dispatch.keywords import KeywordCalls
-    from mibyan.dispatch.lane import ExpressLane
+    from mibyan.dispatch.quick.lane import ExpressLane
     from mibyan.dispatch.redaction import Redactor
     from mibyan.dispatch.session import Session
     from mibyan.dispatch.sessions import Sessions
@@ -318,7 +318,7 @@ class Parts:
         self._lock = renewed(self._lock)
         self._calling_lock = threading.Lock()
         calling = self._made_calling()
-        for name in ("mibyan.dispatch.call", "mibyan.dispatch.frame"):
+        for name in ("mibyan.dispatch.call", "mibyan.dispatch.quick.frame"):
             if name in sys.modules:
                 sys.modules[name].after_fork()
         made = () if calling is None else (calling.sessions, calling.dispatcher)

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import pytest
 
 from mibyan import Ask, Runtime, ToolCall, ToolEntry, ToolResult
-from mibyan.dispatch.express import Express
-from mibyan.dispatch.lane import Kept
+from mibyan.dispatch.quick.compiled import Express
+from mibyan.dispatch.quick.lane import Kept
 
 ANY = {"type": "object", "properties": {}}
 

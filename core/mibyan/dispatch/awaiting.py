@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mibyan.dispatch.call import Call
     from mibyan.dispatch.guard import Threads
     from mibyan.dispatch.perform import Performer
-    from mibyan.dispatch.quickguard import QuickGuard
+    from mibyan.dispatch.quick.guard import QuickGuard
     from mibyan.dispatch.steps import Steps
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mibyan.dispatch.many_gates import Gates
-    from mibyan.dispatch.replay import Begun
+    from mibyan.dispatch.quick.replay import Begun
     from mibyan.dispatch.session import Session
     from mibyan.dispatch.steps import Step
     from mibyan.tools.entry import ToolEntry

@@ -9,11 +9,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
-from mibyan.dispatch.express import LONG
-from mibyan.dispatch.frame import Frame
 from mibyan.dispatch.guard import FAREWELL, Guard
 from mibyan.dispatch.perform import Performer, awaited
-from mibyan.dispatch.quickguard import QuickGuard
+from mibyan.dispatch.quick.compiled import LONG
+from mibyan.dispatch.quick.frame import Frame
+from mibyan.dispatch.quick.guard import QuickGuard
 from mibyan.dispatch.runners import Runners
 from mibyan.dispatch.steps import RUNNING, CallCancelled, Outcome, enclosing
 from mibyan.records import record
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from mibyan.dispatch.call import Call
-    from mibyan.dispatch.express import Express
-    from mibyan.dispatch.frame import Ids
     from mibyan.dispatch.pipeline import Pipeline
-    from mibyan.dispatch.replay import Begun
+    from mibyan.dispatch.quick.compiled import Express
+    from mibyan.dispatch.quick.frame import Ids
+    from mibyan.dispatch.quick.replay import Begun
     from mibyan.dispatch.steps import Cancellable, Step, Steps
     from mibyan.tools.results import ToolResult
     from mibyan.tools.store import RegistryStore
@@ -148,7 +148,7 @@ class Dispatcher:
 
     def bridged_quickly(self, express: Express, raw: Any, ids: Ids) -> str | ToolResult | None:
         """Run a compiled call of an async tool on the runtime's loop, and wait for it on this thread."""
-        from mibyan.dispatch.bridge import Bridge
+        from mibyan.dispatch.quick.bridge import Bridge
 
         run, held = express.run_awaited, RUNNING.get()
         if run is None or (held is not None and not held.done):

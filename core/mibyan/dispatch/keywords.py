@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from mibyan.dispatch.call import Call
     from mibyan.dispatch.dispatcher import Dispatcher
-    from mibyan.dispatch.lane import ExpressLane
+    from mibyan.dispatch.quick.lane import ExpressLane
     from mibyan.dispatch.sessions import Sessions
     from mibyan.tools.owner import Owner
 

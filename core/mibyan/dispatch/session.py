@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
-    from mibyan.dispatch.lane import Kept
+    from mibyan.dispatch.quick.lane import Kept
     from mibyan.dispatch.steps import Cancellable
     from mibyan.dispatch.values import Rendered
     from mibyan.tools.entry import ToolEntry

@@ -15,7 +15,7 @@ from mibyan.records import field, record
 
 if TYPE_CHECKING:
     from mibyan.dispatch.call import Call
-    from mibyan.dispatch.frame import Frame
+    from mibyan.dispatch.quick.frame import Frame
     from mibyan.tools.owner import Owner
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from mibyan.dispatch.frame import NO_IDS
+from mibyan.dispatch.quick.frame import NO_IDS
 from mibyan.dispatch.session import Session
 from mibyan.dispatch.values import data_of
 from mibyan.records import replace
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from mibyan.dispatch.call import Call
     from mibyan.dispatch.dispatcher import Dispatcher
-    from mibyan.dispatch.express import Express, Surroundings
-    from mibyan.dispatch.frame import Ids
     from mibyan.dispatch.plans import Plans
+    from mibyan.dispatch.quick.compiled import Express, Surroundings
+    from mibyan.dispatch.quick.frame import Ids
     from mibyan.dispatch.sessions import Sessions
     from mibyan.tools.entry import ToolEntry
 
@@ -172,7 +172,7 @@ class ExpressLane:
         # While it ran the tool may have become another's, and an odd version is that of a change that isn't through.
         if kept.state == state or state[0] % 2 or store.find(entry.name) is not entry:
             return
-        from mibyan.dispatch.express import compile_call
+        from mibyan.dispatch.quick.compiled import compile_call
 
         kept.state = state
         express = compile_call(self._around, self._plans.of(entry), session, state)

@@ -12,8 +12,8 @@ from mibyan.tools.current import CURRENT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mibyan.dispatch.frame import Frame
-    from mibyan.dispatch.replay import Begun
+    from mibyan.dispatch.quick.frame import Frame
+    from mibyan.dispatch.quick.replay import Begun
     from mibyan.dispatch.session import Session
     from mibyan.hooks.table import HookChain
     from mibyan.tools.current import Current

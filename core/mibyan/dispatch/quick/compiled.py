@@ -14,11 +14,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mibyan.dispatch.arguments import Prepared
-from mibyan.dispatch.express_hooks import Detour, LeftBehindError, asking, hook_calls, takes_args, telling
-from mibyan.dispatch.express_parts import args_reader, handler_call, is_usual, usual_text
-from mibyan.dispatch.frame import NOTHING, Frame
 from mibyan.dispatch.perform import current_of
-from mibyan.dispatch.replay import Begun, Piece
+from mibyan.dispatch.quick.frame import NOTHING, Frame
+from mibyan.dispatch.quick.hooks import Detour, LeftBehindError, asking, hook_calls, takes_args, telling
+from mibyan.dispatch.quick.parts import args_reader, handler_call, is_usual, usual_text
+from mibyan.dispatch.quick.replay import Begun, Piece
 from mibyan.dispatch.steps import RUNNING
 from mibyan.dispatch.values import Rendered
 from mibyan.records import record
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from mibyan.dispatch.chains import ChainRunner
-    from mibyan.dispatch.express_async import Awaited
-    from mibyan.dispatch.express_hooks import Watch
-    from mibyan.dispatch.frame import Ids
     from mibyan.dispatch.guard import Threads
     from mibyan.dispatch.handlers import HandlerSteps
     from mibyan.dispatch.plan import Plan
+    from mibyan.dispatch.quick.awaited import Awaited
+    from mibyan.dispatch.quick.frame import Ids
+    from mibyan.dispatch.quick.hooks import Watch
     from mibyan.dispatch.session import Session
     from mibyan.hooks.table import HookChain, HookTable
     from mibyan.tools.current import Current
@@ -187,7 +187,7 @@ def compile_call(around: Surroundings, plan: Plan, session: Session, state: tupl
     made.run = _runner(around, session, made, parts, state)
     made.run_awaited = None
     if entry.is_async:
-        from mibyan.dispatch.express_async import awaited_runner
+        from mibyan.dispatch.quick.awaited import awaited_runner
 
         made.run_awaited = awaited_runner(around, session, made, parts, state)
     return made

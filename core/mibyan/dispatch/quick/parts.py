@@ -6,9 +6,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.arguments import copy_arguments, read_arguments
-from mibyan.dispatch.express_hooks import Detour
 from mibyan.dispatch.perform import is_awaitable
 from mibyan.dispatch.plan import CONTEXT_KEYS
+from mibyan.dispatch.quick.hooks import Detour
 from mibyan.dispatch.values import Rendered
 from mibyan.dispatch.values import render as form_of
 from mibyan.schema.fastread import Unusual
@@ -18,10 +18,10 @@ from mibyan.tools.function import ToolFunction
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mibyan.dispatch.express import Surroundings
-    from mibyan.dispatch.frame import Frame
     from mibyan.dispatch.handlers import HandlerSteps
     from mibyan.dispatch.plan import Plan
+    from mibyan.dispatch.quick.compiled import Surroundings
+    from mibyan.dispatch.quick.frame import Frame
     from mibyan.dispatch.session import Session
     from mibyan.hooks.table import HookChain, Implementation
 
@@ -114,7 +114,7 @@ _WORDS = {
 
 @cache
 def _caller(keys: tuple[str, ...]) -> Callable[..., Callable[[Args, Frame], Any]]:
-    """What makes a function that calls a handler with the context keys that it accepts; see `express_hooks`."""
+    """What makes a function that calls a handler with the context keys that it accepts; see `hooks`."""
     words = ", ".join(f"{key}={_WORDS[key]}" for key in keys)
     source = f"lambda handler, session, seen: lambda args, frame: handler(args, {words})"
     return eval(source)  # type: ignore[no-any-return]  # noqa: S307 - of our own words only

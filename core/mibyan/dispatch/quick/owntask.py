@@ -12,7 +12,7 @@ from asyncio import current_task, get_running_loop, tasks
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from mibyan.dispatch.express_hooks import LeftBehindError
+from mibyan.dispatch.quick.hooks import LeftBehindError
 from mibyan.dispatch.steps import CallCancelled
 
 if TYPE_CHECKING:

@@ -13,18 +13,18 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from mibyan.dispatch.express import TakenError
-from mibyan.dispatch.frame import Frame
 from mibyan.dispatch.guard import LATE
+from mibyan.dispatch.quick.compiled import TakenError
+from mibyan.dispatch.quick.frame import Frame
 from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, StepTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mibyan.dispatch.express import Express
-    from mibyan.dispatch.frame import Ids
     from mibyan.dispatch.guard import Guard, Threads
-    from mibyan.dispatch.replay import Begun
+    from mibyan.dispatch.quick.compiled import Express
+    from mibyan.dispatch.quick.frame import Ids
+    from mibyan.dispatch.quick.replay import Begun
     from mibyan.dispatch.steps import Step
     from mibyan.tools.results import ToolResult
 

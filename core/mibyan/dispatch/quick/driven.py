@@ -11,14 +11,14 @@ import asyncio
 from types import coroutine as generator_coroutine
 from typing import TYPE_CHECKING, Any
 
-from mibyan.dispatch.express_hooks import LeftBehindError
 from mibyan.dispatch.guard import LATE
+from mibyan.dispatch.quick.hooks import LeftBehindError
 from mibyan.dispatch.steps import CallCancelled, DeadlinePassed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from mibyan.dispatch.owntask import OwnTask
+    from mibyan.dispatch.quick.owntask import OwnTask
 
 
 @generator_coroutine

@@ -1,4 +1,4 @@
-"""The quick way of awaited calls of async tools: on the caller's loop, within the caller's task (see `express`, `owntask`)."""
+"""The quick way of awaited calls of async tools: on the caller's loop, within the caller's task (see `compiled`, `owntask`)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from time import perf_counter
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
-from mibyan.dispatch.express_hooks import LeftBehindError
-from mibyan.dispatch.frame import Frame
-from mibyan.dispatch.owntask import OwnTask, begin
+from mibyan.dispatch.quick.frame import Frame
+from mibyan.dispatch.quick.hooks import LeftBehindError
+from mibyan.dispatch.quick.owntask import OwnTask, begin
 from mibyan.dispatch.steps import RUNNING, Step
 from mibyan.tools.current import CURRENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from mibyan.dispatch.express import Express, Parts, Surroundings
-    from mibyan.dispatch.frame import Ids
+    from mibyan.dispatch.quick.compiled import Express, Parts, Surroundings
+    from mibyan.dispatch.quick.frame import Ids
     from mibyan.dispatch.session import Session
     from mibyan.tools.results import ToolResult
 
@@ -82,7 +82,7 @@ async def _waited(around: Surroundings, frame: Frame, own: OwnTask, seconds: flo
     Raises:
         LeftBehindError: It was left behind.
     """
-    from mibyan.dispatch.handdriven import HandDriven
+    from mibyan.dispatch.quick.driven import HandDriven
 
     def left(behind: bool) -> None:  # noqa: FBT001 - see `HandDriven`
         step: Step = frame.step()
