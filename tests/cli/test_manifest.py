@@ -408,3 +408,55 @@ def test_M4_killed_while_writing_the_file_is_whole(weather: Path) -> None:
     )
     assert done.returncode == -signal.SIGKILL
     assert (weather / "plugin.yaml").read_text() == MANIFEST
+
+
+def test_M4_the_package_of_a_project_means_the_project(run: Callable, dice: Path) -> None:
+    """plugins.M4: an editable install is known by its package's folder, which the hints name."""
+    done = run("plugins", "manifest", str(dice / "src/mibyan_plugin_dice"), "--json")
+    assert (done.code, done.data["path"]) == (0, str(dice / "mibyan.json"))
+
+
+def test_M4_odd_plugins(run: Callable, home: Path, tmp_path: Path) -> None:
+    """plugins.M4: one file beside a helper; an id that is no identifier; a module called like its plugin; a link."""
+    source = "import mibyan\nfrom .helper import radar\n@mibyan.tool(toolset='t')\ndef mine() -> str:\n    '''Mine.'''\n    return ''\n"
+    single = add_plugin(tmp_path, "one-file", "", "id: one-file\nmodule: code.py\n")
+    (single / "code.py").write_text(source)
+    (single / "helper.py").write_text(HELPER)
+    named = add_plugin(tmp_path, "my-name", source)
+    (named / "helper.py").write_text(HELPER)
+    (named / "my_name.py").write_text("raise RuntimeError\n")
+    link = tmp_path / "work/my-name"
+    link.symlink_to(named)
+    found = {}
+    for root in (single, named, link):
+        tools = run("plugins", "manifest", str(root), "--json").data["manifest"]["tools"]
+        found[root] = {tool["name"]: tool.get("target") for tool in tools}
+    assert found[single] == {"mine": ".code:mine", "radar": ".helper:radar"}
+    assert found[named] == found[link] == {"mine": None, "radar": ".helper:radar"}
+
+
+def test_M4_a_wheel_that_is_one_module(run: Callable, home: Path, tmp_path: Path) -> None:
+    """plugins.M4: an entry point may name a function of a module that is a single file."""
+    root = tmp_path / "single"
+    root.mkdir()
+    (root / "single.py").write_text(
+        "def plugin(ctx):\n    ctx.register_tool('s', 't', {'description': 'S', 'parameters': {}}, lambda args, **k: '{}')\n"
+    )
+    entry = '[project]\nname = "single"\n[project.entry-points."mibyan.plugins"]\nsingle = "single:plugin"\n'
+    (root / "pyproject.toml").write_text(entry)
+    assert run("plugins", "manifest", str(root), "--write").code == 0
+    assert json.loads((root / "mibyan.json").read_text())["tools"][0]["name"] == "s"
+    (root / "pyproject.toml").write_text(entry.replace("single =", "other ="))
+    done = run("plugins", "manifest", str(root))
+    assert (done.code, "other" in done.err) == (1, True)
+
+
+def test_M4_a_faulty_manifest_is_told_and_left(run: Callable, weather: Path) -> None:
+    """plugins.M1: what is wrong in the author's keys is told with its line; faulty tools are the code's to write anew."""
+    path = weather / "plugin.yaml"
+    path.write_text("id: weather\npermisions: [network]\n")
+    done = run("plugins", "manifest", str(weather), "--write")
+    assert (done.code, "permissions" in done.err) == (2, True)
+    path.write_text("id: weather\ntools: 3\nhooks: {}\noverrides: 3\n")
+    assert run("plugins", "manifest", str(weather), "--write").code == 0
+    assert run("plugins", "manifest", str(weather), "--check").code == 0

@@ -39,7 +39,7 @@ def main(path: str, home: str, answer: str) -> None:
 
 def _frozen(path: str, home: str, environ: dict[str, str]) -> dict[str, Any]:
     from mibyan.plugins.alone import Alone
-    from mibyan.plugins.freezing import Freezing
+    from mibyan.plugins.freezing import Freezing, tools_of
     from mibyan.plugins.learning import require_no_secret
     from mibyan.plugins.sources.authored import find_authored
     from mibyan.runtime import Runtime
@@ -48,7 +48,7 @@ def _frozen(path: str, home: str, environ: dict[str, str]) -> dict[str, Any]:
     sys.path[:0] = found.folders
     with Runtime(home) as runtime:
         services = runtime._parts.plugins._services
-        written = [tool for tool in found.data.get("tools") or () if isinstance(tool, dict) and tool.get("target")]
+        written = [tool for tool in tools_of(found.data) if tool.get("target")]
         plugin = Alone(found.candidate, services, expected=len(written))
         freezing = Freezing(plugin, found.data)
         keys = freezing.keys()

@@ -103,7 +103,7 @@ def _waited(process: subprocess.Popen[bytes], timeout: float) -> int | None:
         return None
     finally:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+            process.kill() if sys.platform == "win32" else os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 

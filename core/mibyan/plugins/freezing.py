@@ -68,14 +68,13 @@ class Freezing:
     # Tools -------------------------------------------------------------------------------------------------------
 
     def _tools(self) -> list[dict[str, Any]]:
-        written = {tool["name"]: tool for tool in _tools_of(self._written)}
+        written = {tool["name"]: tool for tool in tools_of(self._written)}
         acts = {act.name: act for act in self._of("tool")}  # the last registration of a name counts
         found = {name: self._tool(act, written.get(name, {})) for name, act in acts.items()}
         for name, tool in written.items():
             if name not in found and self._is_only_there(tool, acts):
                 found[name] = self._tool_by_target(tool)
-        known = [name for name in written if name in found]
-        return [found[name] for name in (*known, *sorted(found.keys() - written.keys()))]
+        return [found[name] for name in sorted(found)]
 
     def _is_only_there(self, tool: Mapping[str, Any], acts: Mapping[str, Registered]) -> bool:
         """Whether a tool that the code doesn't register is one of the manifest's own: not one that has another name by now."""
@@ -89,8 +88,11 @@ class Freezing:
         tool = self._definition(entry, data)
         target = self._target(entry, written.get("target"))
         check = self._check(entry) or (written.get("check") if entry.check_fn is None else None)
-        parts = {"target": target, "check": check, "flags": _flags(data, tool["schema"])}
-        parts |= {"requires": written.get("requires"), "requires_env": list(data["requires_env"])}
+        parts = {"target": target, "check": check, "flags": _flags(data, tool["schema"], written)}
+        parts |= {
+            "requires": written.get("requires"),
+            "requires_env": list(data["requires_env"]) or written.get("requires_env"),
+        }
         for part in data["code"]:
             if part in _UNSAID:
                 self.notes.append((entry.name, _UNSAID[part]))
@@ -172,7 +174,7 @@ class Freezing:
     def _overrides(self, tools: list[str]) -> list[str]:
         """The tools that replace others': what the code says; of tools that only the manifest registers, what that says."""
         acts = {act.name: act.value[1] for act in self._of("tool")}
-        kept = [name for name in self._written.get("overrides") or () if acts.get(name, name in tools)]
+        kept = [name for name in _list(self._written.get("overrides")) if acts.get(name, name in tools)]
         return kept + sorted(name for name, override in acts.items() if override and name not in kept)
 
     def _tell_unsaid(self, act: Registered) -> None:
@@ -203,12 +205,12 @@ def _said(tool: Mapping[str, Any]) -> dict[str, Any]:
 _DEFAULTS: dict[str, Any] = {**OPTIONS, "aliases": [], "description": "", "emoji": "", "is_async": False}
 
 
-def _flags(data: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The keyword arguments that are data, without those that have their default."""
+def _flags(data: Mapping[str, Any], schema: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments that are data, without those that have their default; an emoji may be the manifest's."""
     given = {key: list(value) if isinstance(value, tuple) else value for key, value in data["flags"].items()}
     if data["description"] and data["description"] != schema.get("description", ""):
         given["description"] = data["description"]
-    given |= {"emoji": data["emoji"], "is_async": data["is_async"]}
+    given |= {"emoji": data["emoji"] or _mapping(written.get("flags")).get("emoji", ""), "is_async": data["is_async"]}
     return {key: given[key] for key in sorted(given) if given[key] != _DEFAULTS.get(key)}
 
 
@@ -218,11 +220,19 @@ def _plain(value: Any) -> Any:
     return thaw(value)
 
 
-def _tools_of(written: Mapping[str, Any]) -> list[dict[str, Any]]:
+def tools_of(written: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The tools of a manifest that are definitions at all: it may be one that isn't right (yet)."""
-    tools = written.get("tools")
-    found = tools if isinstance(tools, list) else []
-    return [tool for tool in found if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
+    return [
+        tool for tool in _list(written.get("tools")) if isinstance(tool, dict) and isinstance(tool.get("name"), str)
+    ]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _as_mapping(value: Any) -> dict[str, Any]:

@@ -54,8 +54,10 @@ def _kept(key: str, value: Any, keys: Mapping[str, Any]) -> Any:
 
 
 def _tools(written: Any, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tools in the order in which they are written, new ones behind."""
     known = {tool.get("name"): tool for tool in written if isinstance(tool, dict)} if isinstance(written, list) else {}
-    return [known[tool["name"]] if _is_right(known.get(tool["name"]), tool) else tool for tool in new]
+    right = {tool["name"]: known[tool["name"]] if _is_right(known.get(tool["name"]), tool) else tool for tool in new}
+    return [right[name] for name in (*(name for name in known if name in right), *(n for n in right if n not in known))]
 
 
 def _is_right(written: dict[str, Any] | None, tool: dict[str, Any]) -> bool:

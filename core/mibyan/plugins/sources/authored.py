@@ -72,6 +72,8 @@ def find_authored(path: Path) -> Authored:
         )
     if (place / _PROJECT).is_file():
         return _project(place)
+    if (place / "__init__.py").is_file() and (found := _project_of(place)) is not None:
+        return found
     if (place / FOLDER_MANIFEST).is_file():
         return _folder(place)
     if (place / WHEEL_MANIFEST).is_file():
@@ -80,8 +82,18 @@ def find_authored(path: Path) -> Authored:
                           hint=f"Write a {FOLDER_MANIFEST} with at least `id: {place.name}`.")  # fmt: skip
 
 
+def _project_of(package: Path) -> Authored | None:
+    """The project whose plugin a package is: an editable install is known by its package's folder."""
+    root = next((folder for folder in package.parents if (folder / _PROJECT).is_file()), None)
+    try:
+        found = None if root is None else _project(root)
+    except MibyanError:  # somebody else's project
+        return None
+    return found if found is not None and found.candidate.root == package else None
+
+
 def _folder(root: Path) -> Authored:
-    """A folder plugin; in a package of a project, its package data."""
+    """A folder plugin."""
     path = root / FOLDER_MANIFEST
     data, text = read(path)
     manifest = parse_manifest(_alone(data), str(path))
