@@ -460,3 +460,34 @@ def test_M4_a_faulty_manifest_is_told_and_left(run: Callable, weather: Path) -> 
     path.write_text("id: weather\ntools: 3\nhooks: {}\noverrides: 3\n")
     assert run("plugins", "manifest", str(weather), "--write").code == 0
     assert run("plugins", "manifest", str(weather), "--check").code == 0
+
+
+def test_L2_code_that_prints_without_end_is_stopped(run: Callable, weather: Path) -> None:
+    """plugins.L2: what is printed doesn't fill the disk."""
+    (weather / "__init__.py").write_text("import sys\nwhile True:\n    sys.stdout.write('x' * 1_000_000)\n")
+    done = run("plugins", "manifest", str(weather))
+    assert done.code == 1
+    assert "File too large" in done.err
+    assert len(done.err) < 2_000
+
+
+def test_M4_what_somebody_writes_meanwhile_isnt_lost(run: Callable, weather: Path) -> None:
+    """plugins.M4: a file that has changed since it was read isn't overwritten."""
+    path = weather / "plugin.yaml"
+    (weather / "__init__.py").write_text(f"from . import helper\nopen({str(path)!r}, 'a').write('license: MIT\\n')\n")
+    done = run("plugins", "manifest", str(weather), "--write")
+    assert (done.code, "was changed meanwhile" in done.err) == (2, True)
+    assert path.read_text() == MANIFEST + "license: MIT\n"
+
+
+def test_M4_a_code_check_of_a_frozen_plugin_is_asked(
+    run: Callable, program: Callable, weather: Path, home: Path
+) -> None:
+    """plugins.M4: the check that was named in the manifest decides, by the code as it is then."""
+    run("plugins", "manifest", str(weather), "--write")
+    (weather / "helper.py").write_text(HELPER.replace("return True", "return 'the moon is in the wrong place'"))
+    (home / "plugins").mkdir()
+    weather.rename(home / "plugins/weather")
+    done = program("call", "forecast", WEATHER_KEY="k")
+    assert done.code != 0
+    assert "the moon is in the wrong place" in done.out

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,10 @@ from mibyan.errors import MibyanError
 
 if TYPE_CHECKING:
     from mibyan.plugins.sources.authored import Authored
+
+
+#: Bytes of a file that the plugin, or what it prints, may write.
+FILE_LIMIT = 64 * 1024 * 1024
 
 
 def main(path: str, home: str, answer: str) -> None:
@@ -76,7 +81,17 @@ def _sources(found: Authored) -> list[str]:
     return [file] if isinstance(file, str) else []
 
 
+def _limit_files() -> None:
+    """Let no file grow without end, the one that takes what is printed least of all."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT if hard < 0 else min(FILE_LIMIT, hard), hard))
+
+
 if __name__ == "__main__":
+    _limit_files()
     main(*sys.argv[1:])
     sys.stdout.flush()
     os._exit(0)  # what the plugin left running, threads and exit handlers, is of no interest

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mibyan.cli import exits
-from mibyan.cli.arguments import read_seconds
 from mibyan.cli.asking import ask_yes_no, can_ask
 from mibyan.cli.declaring import argument, group, option
 from mibyan.cli.loaded import check_named_plugins, loaded
@@ -27,6 +26,12 @@ if TYPE_CHECKING:
 @group("plugins")
 def plugins() -> None:
     """Plugins: what was found, and what is wanted of it."""
+
+
+def _seconds(value: str | None) -> float | None:
+    from mibyan.cli.arguments import read_seconds
+
+    return read_seconds(value)
 
 
 @contextmanager
@@ -149,7 +154,7 @@ def untrust(invocation: Invocation, plugin_id: str) -> int:
 @option("--write", help="Write it into the manifest's file.")
 @option("--check", help="Show what differs from the file; ends with 1 if anything does.")
 @option("--schema", help="Print the JSON Schema of manifests; no PATH is needed.")
-@option("--timeout", metavar="SECONDS", help="Seconds for loading the plugin; 60 if not given.", convert=read_seconds)
+@option("--timeout", metavar="SECONDS", help="Seconds for loading the plugin; 60 if not given.", convert=_seconds)
 def manifest(
     invocation: Invocation, words: Sequence[str], write: bool, check: bool, schema: bool, timeout: float | None  # noqa: FBT001 - they come by name
 ) -> int:  # fmt: skip
