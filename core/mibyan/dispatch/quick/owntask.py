@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from asyncio import current_task, get_running_loop, tasks
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.quick.hooks import LeftBehindError
@@ -34,13 +33,13 @@ else:
 
     def where() -> tuple[asyncio.AbstractEventLoop, Any]:
         """The running loop and the task that runs in it."""
-        if len(_running) == 1:
+        try:
             # This code runs in a task: if there is one only, it is that. Asking for the loop asks the system for the process.
-            with suppress(ValueError, RuntimeError):  # Another thread's has begun just now.
-                (found,) = _running.items()
-                return found
-        loop = get_running_loop()
-        return loop, current_task(loop)
+            (found,) = _running.items()
+        except (ValueError, RuntimeError):  # Other threads have theirs, or one has begun just now.
+            loop = get_running_loop()
+            return loop, current_task(loop)
+        return found
 
 
 class OwnTask:
