@@ -234,8 +234,8 @@ class Loops:
         """
         return Pending(self, make, sum(loops is self for loops in _BLOCKED.get()))
 
-    def start(self, function: Callable[[], None]) -> LoopThread | None:
-        """Call `function` on the first loop, in a copy of this context.
+    def start(self, function: Callable[[asyncio.AbstractEventLoop], None]) -> LoopThread | None:
+        """Call `function` with the first loop and on it, in a copy of this context.
 
         Returns:
             The loop; `None`: this context blocks it, or it is closed, and nothing is called.
@@ -245,7 +245,7 @@ class Loops:
         with suppress(RuntimeError):
             thread, context = self.thread(0), contextvars.copy_context()
             context.run(_BLOCKED.set, (*_BLOCKED.get(), self))
-            if thread.thread is not threading.current_thread() and thread.soon(function, context=context):
+            if thread.thread is not threading.current_thread() and thread.soon(function, thread.loop, context=context):
                 return thread
         return None
 

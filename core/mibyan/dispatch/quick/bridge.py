@@ -34,11 +34,11 @@ class Bridge:
         self.made: Any = None
         self.error: BaseException | None = None
 
-    def begin(self) -> None:
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """On the loop: start."""
         with self._lock:
             if not self._given_up:
-                self._task = asyncio.get_running_loop().create_task(self._run())
+                self._task = asyncio.Task(self._run(), loop=loop)
 
     async def _run(self) -> None:
         try:
