@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -491,3 +492,27 @@ def test_M4_a_code_check_of_a_frozen_plugin_is_asked(
     done = program("call", "forecast", WEATHER_KEY="k")
     assert done.code != 0
     assert "the moon is in the wrong place" in done.out
+
+
+def test_L2_a_command_that_is_killed_leaves_nothing_running(weather: Path, tmp_path: Path) -> None:
+    """plugins.L2: code that hangs ends by itself when nobody is there to end it."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    (weather / "__init__.py").write_text(
+        f"import os, threading\nend = os.open({str(fifo)!r}, os.O_WRONLY)\nos.write(end, b'x')\nthreading.Event().wait()\n"
+    )
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    words = ["plugins", "manifest", str(weather), "--timeout", "3"]
+    script = (
+        "import os, sys\nfrom mibyan.cli import freezing\nfreezing._waited = lambda *_: os._exit(9)\n"
+        f"from mibyan.cli.main import main\nmain({words!r})\n"
+    )
+    try:
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", script], timeout=PATIENCE, check=False, env=environment)
+        assert done.returncode == 9
+        for expected in (b"x", b""):  # the last once nobody holds the other end
+            assert select.select([reader], [], [], PATIENCE)[0]
+            assert os.read(reader, 1) == expected
+    finally:
+        os.close(reader)

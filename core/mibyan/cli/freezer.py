@@ -1,4 +1,4 @@
-"""Freezing one plugin in a process of its own: `python -m mibyan.cli.freezer PATH HOME ANSWER`.
+"""Freezing one plugin in a process of its own: `python -m mibyan.cli.freezer PATH HOME ANSWER SECONDS`.
 
 The plugin's code may do what it likes here: print, exit, hang. The answer goes to a file, as JSON.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 #: Bytes of a file that the plugin, or what it prints, may write.
 FILE_LIMIT = 64 * 1024 * 1024
+
+#: Seconds after its time for the one that waits to end it; then it ends by itself.
+GRACE = 5
 
 
 def main(path: str, home: str, answer: str) -> None:
@@ -81,8 +85,10 @@ def _sources(found: Authored) -> list[str]:
     return [file] if isinstance(file, str) else []
 
 
-def _limit_files() -> None:
-    """Let no file grow without end, the one that takes what is printed least of all."""
+def _limit(seconds: float) -> None:
+    """Let no file grow without end, the one that takes what is printed least of all; and end, if the one that waits is gone."""
+    if hasattr(signal, "alarm"):
+        signal.alarm(min(int(seconds) + GRACE, 2**31 - 1))
     with suppress(ImportError, OSError, ValueError):
         import resource
 
@@ -91,7 +97,7 @@ def _limit_files() -> None:
 
 
 if __name__ == "__main__":
-    _limit_files()
+    _limit(float(sys.argv.pop()))
     main(*sys.argv[1:])
     sys.stdout.flush()
     os._exit(0)  # what the plugin left running, threads and exit handlers, is of no interest

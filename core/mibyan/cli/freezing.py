@@ -77,7 +77,16 @@ def _apart(found: Authored, timeout: float, without: Collection[str]) -> dict[st
         for name in ("home", "work"):
             (base / name).mkdir()
         answer, log = base / "answer.json", base / "log.txt"
-        command = [sys.executable, "-P", "-m", "mibyan.cli.freezer", str(found.place), str(base / "home"), str(answer)]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "mibyan.cli.freezer",
+            str(found.place),
+            str(base / "home"),
+            str(answer),
+            str(timeout),
+        ]
         with log.open("wb") as output:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=base / "work",
