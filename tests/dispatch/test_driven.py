@@ -463,3 +463,22 @@ def test_dispatch_B4_many_threads_share_the_loop(rt, add):
     for thread in threads:
         thread.join()
     assert answers == ["ok"] * 400
+
+
+@pytest.mark.parametrize("loops", [1, 4])
+def test_dispatch_B4_many_sync_tools_are_awaited_at_once(rt, add, loops):
+    """What threads finish at the same moment wakes a loop once, and each waiter hears of its own call."""
+    add(lambda args, tool_call_id: time.sleep(0.002) or tool_call_id)
+    assert compile_call(rt, "x") is not None
+
+    async def main() -> list[str]:
+        return await asyncio.gather(*(rt.acall("x", "{}", tool_call_id=str(number)) for number in range(150)))
+
+    found: list[list[str]] = []
+    threads = [threading.Thread(target=lambda: found.append(asyncio.run(main()))) for _ in range(loops)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [[str(number) for number in range(150)]] * loops
+    assert len(rt._parts.dispatcher._wakers) <= loops

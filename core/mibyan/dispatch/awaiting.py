@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
+from collections import deque
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.guard import FAREWELL, Guard, due, overdue
@@ -15,6 +17,7 @@ from mibyan.tools.current import acting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from weakref import WeakKeyDictionary
 
     from mibyan.dispatch.call import Call
     from mibyan.dispatch.guard import Threads
@@ -81,24 +84,51 @@ async def farewell(guard: Guard, bell: asyncio.Event) -> None:
             return
 
 
-async def wait_quickly(guard: QuickGuard) -> Any:
+class Waker:
+    """Wakes one loop for all that threads have finished meanwhile: waking it costs a system call each time."""
+
+    __slots__ = ("_coming", "_due")
+
+    def __init__(self) -> None:
+        self._due: deque[Callable[[], None]] = deque()
+        self._coming = False
+
+    def soon(self, loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
+        """Call `function` on the loop, from any thread; nothing if the host has closed it."""
+        self._due.append(function)
+        if not self._coming:
+            self._coming = True
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._run)
+
+    def _run(self) -> None:
+        self._coming = False  # Before it looks: who comes after that wakes the loop again.
+        with suppress(IndexError):
+            while True:
+                self._due.popleft()()
+
+
+async def wait_quickly(guard: QuickGuard, wakers: WeakKeyDictionary[asyncio.AbstractEventLoop, Waker]) -> Any:
     """Wait for a compiled call on the runtime's threads without holding the loop; see `QuickGuard.wait`.
+
+    Args:
+        guard: The call.
+        wakers: What wakes the loops that wait for this runtime.
 
     Raises:
         asyncio.CancelledError: The awaiting task was cancelled; the observers have seen the call's end.
     """
     loop = asyncio.get_running_loop()
     bell = loop.create_future()
+    waker = wakers.get(loop)
+    if waker is None:
+        waker = wakers[loop] = Waker()
 
     def ring() -> None:
         if not bell.done():
             bell.set_result(None)
 
-    def wake() -> None:
-        with suppress(RuntimeError):  # The host closed its loop while the call was running.
-            loop.call_soon_threadsafe(ring)
-
-    guard.wake = wake
+    guard.wake = partial(waker.soon, loop, ring)
     guard.start()
     patience = guard.first_look
     try:

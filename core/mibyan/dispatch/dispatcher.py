@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from mibyan.dispatch import answers
 from mibyan.dispatch.guard import FAREWELL, Guard
@@ -22,6 +23,7 @@ from mibyan.tools.current import acting
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from mibyan.dispatch.awaiting import Waker
     from mibyan.dispatch.call import Call
     from mibyan.dispatch.pipeline import Pipeline
     from mibyan.dispatch.quick.compiled import Express
@@ -62,6 +64,8 @@ class Dispatcher:
         self._left = threading.Event()
         self._refusing = False
         self._closed = False
+        #: By event loop: what wakes it when threads have finished calls that wait there.
+        self._wakers: WeakKeyDictionary[Any, Waker] = WeakKeyDictionary()
         #: Told of each call that took the pipeline and went well.
         self.went_well: Callable[[Call], None] | None = None
         #: The runtime's threads and loops.
@@ -141,7 +145,7 @@ class Dispatcher:
         guard = QuickGuard(express, raw, ids, seconds, self._enforcement.hook_timeout, self._goes_on, self.runners)
         try:
             express.session.attend(guard)
-            return await wait_quickly(guard)  # type: ignore[no-any-return]
+            return await wait_quickly(guard, self._wakers)  # type: ignore[no-any-return]
         finally:
             express.session.leave(guard)
             guard.leave()
