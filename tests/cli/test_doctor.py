@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from mibyan._version import __version__
-from mibyan.cli.doctor import examination, installation
+from mibyan.cli.doctor import examination, installation, interpreter
 from mibyan.cli.doctor.finding import Finding
 
 from .conftest import Done, add_plugin
@@ -61,6 +61,13 @@ def findings(done: Done, check: str) -> list[dict]:
     return [one for one in done.data["findings"] if one["check"] == check]
 
 
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Byte code is there, whether or not this interpreter keeps any."""
+    monkeypatch.setattr(interpreter, "cache_from_source", lambda path: path)
+
+
+@pytest.mark.usefixtures("compiled")
 def test_a_healthy_home(run: Callable, home: Path) -> None:
     """Nothing to find: every check is ok, the exit code 0, and the facts are told."""
     done = run("doctor", "--json")
@@ -77,6 +84,7 @@ def test_a_healthy_home(run: Callable, home: Path) -> None:
     assert {one["severity"] for one in told["findings"]} <= {"info"}
 
 
+@pytest.mark.usefixtures("compiled")
 def test_for_people(run: Callable, home: Path) -> None:
     """A table of the checks, then each finding with its way out, the worst first."""
     (home / "config.yaml").write_text("plugins: {disabled: [nobody]}\ndispatch: {timeout: never}\n")

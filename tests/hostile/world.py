@@ -9,6 +9,7 @@ from textwrap import dedent
 from typing import Any
 
 from mibyan import Runtime
+from mibyan.facade import _DEFAULT
 
 #: Seconds for what must happen at once but may be late on a busy machine.
 SOON = 30.0
@@ -57,7 +58,8 @@ class World:
 
     def close(self) -> None:
         """Close the runtimes, and take what was imported from the site out of the process."""
-        for runtime in self.runtimes:
+        default = _DEFAULT._runtime
+        for runtime in [*self.runtimes, *([default] if default is not None else [])]:
             runtime.close()
         for name, module in sys.modules.copy().items():
             file = getattr(module, "__file__", None)

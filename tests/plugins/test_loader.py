@@ -450,6 +450,9 @@ def test_a_directory_of_tools_is_loaded_by_hand(world: World, tmp_path: Path) ->
     assert sorted(tools(loader)) == ["clock", "second_clock"]
     with pytest.raises(PluginError, match="isn't a directory"):
         loader.load_tools_directory(folder / "nowhere")
+    loader.close()
+    with pytest.raises(PluginError, match="closed"):
+        loader.load_tools_directory(folder)
 
 
 def test_a_denied_tool_file_stays_off_by_hand(world: World, tmp_path: Path) -> None:

@@ -328,8 +328,11 @@ class PluginLoader:
             The ids (`tools.<stem>`) of those that are loaded, sorted; one that fails is logged and left out.
 
         Raises:
-            PluginError: It isn't a directory.
+            PluginError: It isn't a directory, or the runtime is closed.
         """
+        if self._closed:
+            msg = f"The tools in {path} can't be loaded: the runtime is closed."
+            raise PluginError(msg, hint="Make a new Runtime.")
         from mibyan.plugins.tools_folder import tool_candidates
 
         self.load()
@@ -344,6 +347,9 @@ class PluginLoader:
             if slot.state == FOUND:
                 self._admission.admit(slot, eagerly=True)
         self._keep(slots)
+        if self._closed:  # Meanwhile, by another thread.
+            for slot in slots:
+                self._loading.end(slot)
         return [slot.id for slot in slots if slot.state in USABLE]
 
     def _slot_for(self, candidate: Candidate) -> PluginSlot:

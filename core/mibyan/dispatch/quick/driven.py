@@ -106,6 +106,7 @@ class HandDriven:
             wrong = self._wrong(waits)
             if wrong is not None:
                 return wrong
+            self._own.heed()
             self._bell = self._loop.create_future()
             waits._asyncio_future_blocking = False
             waits.add_done_callback(self._ring)

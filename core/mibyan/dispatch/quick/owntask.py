@@ -96,6 +96,11 @@ class OwnTask:
         self.check()
         return True
 
+    def heed(self) -> None:
+        """Cancel the future that it has begun to wait for, if it was cancelled while it ran; as a task does."""
+        if self._must_cancel and self.waits.cancel():
+            self._must_cancel = False
+
     def tell(self) -> None:
         """Tell whoever waits for it that it has come to its end."""
         if self._end is not None and not self._end.done():
