@@ -383,3 +383,17 @@ def test_registry_D5_a_call_within_a_call_is_in_its_session(rt, add, tmp_path):
 
 def inner(args, session_id):
     return {"in": session_id}
+
+
+def test_dispatch_B1_what_outlived_a_call_is_not_ended_with_it(rt, add):
+    """A context that a call has left behind: what is awaited in it belongs to no call any more."""
+    left = []
+    add(lambda args: left.append(contextvars.copy_context()))
+    session = rt.session()
+    rt.call("x", {}, session=session)
+    session.interrupt()
+
+    async def late():
+        return "fine"
+
+    assert left[0].run(rt._parts.dispatcher.run_async, late()) == "fine"

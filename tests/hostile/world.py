@@ -9,7 +9,6 @@ from textwrap import dedent
 from typing import Any
 
 from mibyan import Runtime
-from mibyan.facade import _DEFAULT
 
 #: Seconds for what must happen at once but may be late on a busy machine.
 SOON = 30.0
@@ -58,8 +57,7 @@ class World:
 
     def close(self) -> None:
         """Close the runtimes, and take what was imported from the site out of the process."""
-        default = _DEFAULT._runtime
-        for runtime in [*self.runtimes, *([default] if default is not None else [])]:
+        for runtime in self.runtimes:
             runtime.close()
         for name, module in sys.modules.copy().items():
             file = getattr(module, "__file__", None)

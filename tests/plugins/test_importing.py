@@ -135,8 +135,14 @@ def test_lazy_imports_of_neighbours_work_later(world: World) -> None:
     assert answer(world.load(), "word") == "word"
 
 
+def private_modules() -> set[str]:
+    """The modules of folder plugins and tool files in this process: also those of a default runtime that is open."""
+    return {name for name in sys.modules if name.startswith("mibyan_private_")}
+
+
 def test_unloading_takes_the_modules_away(world: World) -> None:
     """plugins.L7: private modules go, and what the plugin imported from its folder under other names."""
+    others = private_modules()
     root = world.folder("weather", "", part="", stray_of_test="")
     write(
         root / "__init__.py",
@@ -147,16 +153,17 @@ def test_unloading_takes_the_modules_away(world: World) -> None:
     loader.unload("weather")
     assert "stray_of_test" not in sys.modules
     assert str(root) not in sys.path
-    assert not [name for name in sys.modules if name.startswith("mibyan_private_")]
+    assert not private_modules() - others
 
 
 def test_modules_of_a_failed_plugin_go(world: World) -> None:
     """plugins.L2: neither the half-imported modules nor the whole ones of a failed plugin stay."""
+    others = private_modules()
     world.folder(
         "faulty", "from . import good\nfrom . import bad\n", good="", bad="from . import good\nraise ValueError\n"
     )
     world.load()
-    assert not [name for name in sys.modules if name.startswith("mibyan_private_")]
+    assert not private_modules() - others
 
 
 def test_a_quick_edit_is_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,6 +125,8 @@ class Performer:
         """
         pending = self._loops().submit(make)
         step = running_step()
+        if step is not None and step.done:
+            step = None  # This code outlived it: whoever ends its call has nothing to do with it.
         call = None if step is None else step.call
         if step is not None:
             step.attend(pending)
