@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import repeat
@@ -107,18 +108,27 @@ def quiet_gc() -> Iterator[None]:
         gc.unfreeze()
 
 
-class PerCall:
+class PerWindow(ABC):
     """Microseconds a call: the mean of one window of calls."""
 
-    def __init__(self, function: Callable[[], object]) -> None:
-        self._function = function
-        self._calls = 0
+    _calls = 0
 
     def __call__(self) -> float:
         """Measure one window; the first time, find out how many calls it has."""
         if not self._calls:
             self._calls = sized(self._window)
         return self._window(self._calls) / self._calls / 1e3
+
+    @abstractmethod
+    def _window(self, calls: int) -> int:
+        """Nanoseconds that so many calls take."""
+
+
+class PerCall(PerWindow):
+    """A plain call."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self._function = function
 
     def _window(self, calls: int) -> int:
         function = self._function
@@ -128,19 +138,12 @@ class PerCall:
         return perf_counter_ns() - started
 
 
-class PerAwait:
-    """Microseconds an awaited call, within a running loop: starting the loop isn't in it."""
+class PerAwait(PerWindow):
+    """An awaited call, within a running loop: starting the loop isn't in it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, function: Callable[[], Awaitable[object]]) -> None:
         self._loop = loop
         self._function = function
-        self._calls = 0
-
-    def __call__(self) -> float:
-        """Measure one window; the first time, find out how many calls it has."""
-        if not self._calls:
-            self._calls = sized(self._window)
-        return self._window(self._calls) / self._calls / 1e3
 
     def _window(self, calls: int) -> int:
         return self._loop.run_until_complete(self._awaited(calls))

@@ -294,22 +294,30 @@ def test_dispatch_C4_a_swallowed_cancellation_leaves_all_the_same(rt, add):
     assert asyncio.run(main())
 
 
-@pytest.mark.parametrize("by", ["interrupt", "close of the session", "close of the runtime"])
-def test_dispatch_B5_an_awaited_call_ends_with_what_it_belongs_to(rt, add, by):
+ENDS = {
+    "interrupt": lambda rt: rt._parts.sessions.find(None).interrupt(),
+    "close of the session": lambda rt: rt._parts.sessions.find(None).close(),
+    "close of the runtime": lambda rt: rt.close(),
+}
+
+
+def ended_meanwhile(rt: Runtime, add: Any, by: str) -> threading.Thread:
+    """A tool that waits, and a thread that ends what its call belongs to once it does."""
     began = threading.Event()
 
     async def handler(args: dict[str, Any]) -> None:
         began.set()
         await asyncio.sleep(60)
 
-    def end() -> None:
-        began.wait(20)
-        session = rt._parts.sessions.find(None)
-        {"interrupt": session.interrupt, "close of the session": session.close, "close of the runtime": rt.close}[by]()
-
     add(handler)
-    ender = threading.Thread(target=end)
+    ender = threading.Thread(target=lambda: began.wait(20) and ENDS[by](rt))
     ender.start()
+    return ender
+
+
+@pytest.mark.parametrize("by", ENDS)
+def test_dispatch_B5_an_awaited_call_ends_with_what_it_belongs_to(rt, add, by):
+    ender = ended_meanwhile(rt, add, by)
     assert run(rt)["error_type"] == "cancelled"
     ender.join()
 
@@ -416,21 +424,9 @@ def test_dispatch_B1_a_thread_that_a_handler_waits_for_calls_the_sync_api(rt, ad
     assert quick(rt) == "inner"
 
 
-@pytest.mark.parametrize("how", ["interrupt", "close"])
-def test_dispatch_B5_a_call_from_sync_code_ends_with_what_it_belongs_to(rt, add, how):
-    began = threading.Event()
-
-    async def handler(args: dict[str, Any]) -> None:
-        began.set()
-        await asyncio.sleep(60)
-
-    def end() -> None:
-        began.wait(20)
-        (rt._parts.sessions.find(None).interrupt if how == "interrupt" else rt.close)()
-
-    add(handler)
-    ender = threading.Thread(target=end)
-    ender.start()
+@pytest.mark.parametrize("by", ENDS)
+def test_dispatch_B5_a_call_from_sync_code_ends_with_what_it_belongs_to(rt, add, by):
+    ender = ended_meanwhile(rt, add, by)
     assert json.loads(quick(rt))["error_type"] == "cancelled"
     ender.join()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mibyan.records import record
-from mibyan.text import describe_exception, one_line
 from mibyan.toolsets.bundles import home_of
 from mibyan.toolsets.records import mending_of
 
@@ -119,19 +118,10 @@ def _left_out(asked: Asked, left_out: dict[str, str]) -> Finding | None:
 def formats_without(entry: ToolEntry) -> dict[str, str]:
     """The formats that can't express a tool, each with the reason."""
     from mibyan.schema import formats
-    from mibyan.schema.portable import Inexpressible
 
     found: dict[str, str] = {}
     for name in formats.FORMATS:
-        try:
-            rendered = formats.render(entry.schema, name, annotations=entry.annotations)
-            reason = "the format has no words for its schema" if rendered is None else None
-        except KeyboardInterrupt:
-            raise
-        except Inexpressible as why:
-            reason = str(why)
-        except BaseException as error:
-            reason = one_line(describe_exception(error))
+        _, reason = formats.expressed(entry.schema, name, annotations=entry.annotations)
         if reason is not None:
             found[name] = reason
     return found

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mibyan.schema.frozen import freeze
 from mibyan.schema.portable import Inexpressible, portable
 from mibyan.text import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from mibyan.schema.frozen import FrozenDict
 
     #: Takes a reason.
     Note: TypeAlias = Callable[[str], object] | None
@@ -52,6 +55,32 @@ def render(
         msg = f"Unknown format {format!r}; {hint}"
         raise ValueError(msg) from None
     return renderer(schema, annotations or {}, note)
+
+
+def expressed(
+    schema: Mapping[str, Any],
+    format: str,  # noqa: A002 - likewise
+    *,
+    annotations: Mapping[str, bool] | None = None,
+    note: Callable[[str], object] | None = None,
+) -> tuple[FrozenDict | None, str | None]:
+    """The same for a schema that may be anybody's: read-only, or `None` and the reason why there is none.
+
+    Raises:
+        KeyboardInterrupt: It came meanwhile; nothing else leaves.
+    """
+    try:
+        definition = render(schema, format, annotations=annotations, note=note)
+        frozen: FrozenDict | None = None if definition is None else freeze(definition)
+    except KeyboardInterrupt:
+        raise
+    except Inexpressible as why:
+        return None, str(why)
+    except BaseException as error:
+        from mibyan.text import describe_exception, one_line
+
+        return None, one_line(describe_exception(error))
+    return frozen, "the format has no words for its schema" if frozen is None else None
 
 
 def _openai(schema: Mapping[str, Any], _annotations: Mapping[str, bool], note: Note) -> dict[str, Any]:

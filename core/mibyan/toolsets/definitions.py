@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.report import Decision
 from mibyan.schema import formats
-from mibyan.schema.frozen import freeze
-from mibyan.schema.portable import Inexpressible
 from mibyan.tools.current import acting
 from mibyan.toolsets.changes import SchemaChanges
 from mibyan.toolsets.plans import Shown, State
@@ -236,24 +234,12 @@ class DefinitionBuilder:
 
     def _rendered(self, entry: ToolEntry, schema: Mapping[str, Any], format_: str) -> FrozenDict | None:
         """The definition in the provider's words; `None`, and a record, if it has none for it."""
-        reason = "the format has no words for its schema"
-        try:
-            note = partial(self._relax, entry, format_) if "strict" in schema else None
-            hints = entry.annotations if format_ == "mcp" else None
-            definition = formats.render(schema, format_, annotations=hints, note=note)
-            if definition is not None:
-                frozen: FrozenDict = freeze(definition)
-                return frozen
-        except KeyboardInterrupt:
-            raise
-        except Inexpressible as why:
-            reason = str(why)
-        except BaseException as error:
-            from mibyan.text import describe_exception, one_line
-
-            reason = one_line(describe_exception(error))
-        self._leave_out(entry, format_, reason)
-        return None
+        note = partial(self._relax, entry, format_) if "strict" in schema else None
+        hints = entry.annotations if format_ == "mcp" else None
+        definition, reason = formats.expressed(schema, format_, annotations=hints, note=note)
+        if reason is not None:
+            self._leave_out(entry, format_, reason)
+        return definition
 
     # The report --------------------------------------------------------------------------------------------------
 

@@ -46,28 +46,8 @@ class QuickGuard:
     """
 
     __slots__ = (
-        "_bell",
-        "_context",
-        "_express",
-        "_finished",
-        "_frame",
-        "_guard",
-        "_hook_timeout",
-        "_ids",
-        "_left",
-        "_lock",
-        "_raw",
-        "_running",
-        "_seconds",
-        "_since",
-        "_taken",
-        "_threads",
-        "deadline",
-        "first_look",
-        "is_over",
-        "made",
-        "successor",
-        "wake",
+        "_bell", "_context", "_express", "_finished", "_frame", "_guard", "_hook_timeout", "_ids", "_left", "_lock", "_raw",
+        "_running", "_seconds", "_since", "_taken", "_threads", "deadline", "first_look", "is_over", "made", "successor", "wake",
     )  # fmt: skip
 
     def __init__(

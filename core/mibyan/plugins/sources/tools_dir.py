@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mibyan.plugins.candidate import Candidate, Discovery, Note, Target, unreadable
 from mibyan.plugins.sources.files import is_directory, is_file, names_in, read_bytes, reason
-from mibyan.plugins.sources.ids import PROJECT_TOOLS, TOOLS
+from mibyan.plugins.sources.ids import TOOLS
 from mibyan.records import as_dict, replace
 
 if TYPE_CHECKING:
@@ -43,11 +43,6 @@ def find_tools(root: Path, cache: ContentCache, *, prefix: Literal["tools.", "pr
 
 
 _TOP_LEVEL = "a tool file calls `registry.register(...)`, or has a function with `@mibyan.tool`, at its top level"
-
-
-def is_project_tools(plugin_id: str) -> bool:
-    """Whether an id is that of a file in a project's tools directory."""
-    return plugin_id.startswith(PROJECT_TOOLS)
 
 
 def _files(root: Path, notes: list[Note]) -> Iterator[tuple[Path, str]]:
