@@ -51,6 +51,16 @@ def test_A2_a_schema_that_cannot_be_compiled_still_coerces():
     assert check.check({"a": "5"})[0] == {"a": 5}
 
 
+@pytest.mark.parametrize(
+    "schema", ["\ud800", "x\udfff", "true", '{"type": "integer"}', "", 1, None, [], b"{}"], ids=ascii
+)
+def test_A4_what_is_no_schema_is_told_and_judges_nothing(schema):
+    """dispatch.A4: text isn't taken for JSON text; half a surrogate pair as a whole schema ended the process."""
+    check = ArgumentCheck(schema)
+    assert "an object or a boolean" in str(check.problem)
+    assert check.check({"a": "5"}) == ({"a": "5"}, [], [])
+
+
 @given(SCHEMAS, VALUES)
 def test_A2_A3_the_quick_way_is_the_long_way(schema, value):
     """dispatch.A2, A3: one step gives what coercing and then validating give."""

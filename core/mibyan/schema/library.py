@@ -46,7 +46,7 @@ def compile_schema(schema: Any) -> Draft202012Validator:
     """
     from jsonschema_rs import Draft202012Validator
 
-    return Draft202012Validator(validation_schema(schema), validate_formats=True, retriever=_refuse)
+    return Draft202012Validator(_whole(schema), validate_formats=True, retriever=_refuse)
 
 
 class Library:
@@ -69,7 +69,7 @@ class Library:
         from jsonschema_rs import Draft202012, Draft202012Validator, Registry
 
         if self._registry is None:
-            plain = validation_schema(self._schema)
+            plain = _whole(self._schema)
             self._registry = Registry([(_BASE, plain)], draft=Draft202012, retriever=_refuse)
         refs = [{"$ref": _BASE + pointer(path)} for path in paths]
         schema = refs[0] if len(refs) == 1 else {among: refs}
@@ -89,6 +89,19 @@ class Library:
                 return _is_valid_encodable(value, is_valid)
 
         return check
+
+
+def _whole(schema: Any) -> Any:
+    """A whole schema in the library's terms. Text it would take for JSON text, and half a surrogate pair ends the process.
+
+    Raises:
+        TypeError: It is neither an object nor a boolean.
+    """
+    plain = validation_schema(schema)
+    if not isinstance(plain, dict | bool):
+        msg = f"a schema is an object or a boolean, not {type(plain).__name__}"
+        raise TypeError(msg)
+    return plain
 
 
 def validation_schema(schema: Any) -> Any:
