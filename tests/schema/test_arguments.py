@@ -9,7 +9,7 @@ from mibyan.schema.arguments import ArgumentCheck
 from mibyan.schema.coerce import coerce
 from mibyan.schema.validate import compile_validator
 
-from .strategies import HOSTILE_SCHEMAS, HOSTILE_VALUES, SCHEMAS, VALUES
+from .strategies import HOSTILE_SCHEMAS, HOSTILE_VALUES, SCHEMAS, VALUES, Raising
 
 FORECAST = {
     "type": "object",
@@ -59,6 +59,17 @@ def test_A4_what_is_no_schema_is_told_and_judges_nothing(schema):
     check = ArgumentCheck(schema)
     assert "an object or a boolean" in str(check.problem)
     assert check.check({"a": "5"}) == ({"a": "5"}, [], [])
+
+
+@pytest.mark.parametrize("place", ["type", "properties", "required", "additionalProperties", "one", "minimum", "enum"])
+def test_A4_what_can_t_be_compared_is_judged_all_the_same(place):
+    """dispatch.A4: a host's object in a schema may raise at every look."""
+    one = {"type": "integer", "minimum": Raising()} if place == "minimum" else {"type": "string", "enum": [Raising()]}
+    one = Raising() if place == "one" else one
+    parts = {"type": "object", "properties": {"a": one}, "required": [], "additionalProperties": True}
+    check = ArgumentCheck({**parts, place: Raising()} if place in parts else parts)
+    assert check.problem
+    assert check.check({"a": "b"}) == ({"a": "b"}, [], [])
 
 
 @given(SCHEMAS, VALUES)

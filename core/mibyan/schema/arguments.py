@@ -64,11 +64,6 @@ class ArgumentCheck:
         Args:
             args: JSON types; it isn't changed, and given back itself if nothing had to be repaired.
         """
-        first = self._first
-        if first is not None:
-            self._first = None
-            if first(args):
-                return args, [], []
         if self._is_right(args):
             return args, [], []
         found, repairs = self.coercer.apply(args)
@@ -76,9 +71,12 @@ class ArgumentCheck:
 
     def _is_right(self, args: Any) -> bool:
         """Whether the arguments are clearly valid and nothing in them can need a repair."""
-        if self.problem is not None:
-            return False
+        first, self._first = self._first, None
         try:
+            if first is not None and first(args):
+                return True
+            if self.problem is not None:
+                return False
             return _is_usual(args, self._any_float, _MAX_DEPTH) and self._is_valid(args)
         except Exception:  # a lone surrogate, say: then they are looked at closely
             return False

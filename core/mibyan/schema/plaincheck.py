@@ -33,6 +33,13 @@ def plain_check(schema: Any) -> Callable[[Any], bool] | None:
     Args:
         schema: The JSON Schema of the arguments.
     """
+    try:
+        return _compiled(schema)
+    except Exception:  # an object of the host's that won't be compared, say: such a schema isn't JSON, let alone plain
+        return None
+
+
+def _compiled(schema: Any) -> Callable[[Any], bool] | None:
     if type(schema) is not dict or schema.get("type") != "object" or not schema.keys() <= _OBJECT:
         return None
     properties, required = schema.get("properties", {}), schema.get("required", [])
