@@ -1,0 +1,12 @@
+"""`mibyan plugins`: what was found, what the operator wants of it, and a plugin's life from its first file on."""
+
+from __future__ import annotations
+
+from mibyan.cli.commands.plugins import authoring, listing, switching, trusting
+from mibyan.cli.commands.plugins.group import plugins
+
+__all__ = ["authoring", "listing", "plugins", "switching", "trusting"]
+
+#: The order of the help: what there is, what is wanted of it, what authors do.
+_ORDER = ("list", "show", "enable", "disable", "trust", "untrust", "manifest")
+plugins.commands = {name: plugins.commands[name] for name in _ORDER}
