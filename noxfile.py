@@ -90,6 +90,15 @@ def tests(session: nox.Session) -> None:
     session.run("pytest", "-n", "auto", *part, *session.posargs)
 
 
+@nox.session(python=PYTHONS[0], default=False)
+def search(session: nox.Session) -> None:
+    """Look for new examples that break a property; what is found becomes a plain test."""
+    install(session, "test")
+    session.run(
+        "pytest", "-n", "auto", "-m", "hypothesis", "--hypothesis-profile=search", "--timeout=1800", *session.posargs
+    )
+
+
 @nox.session
 def docs(session: nox.Session) -> None:
     """The documentation: built with warnings as errors, its examples run."""

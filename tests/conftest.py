@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# A shared machine can stall any example; a wrong result is a fault, a slow one is a benchmark's business.
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A shared machine can stall any example; a wrong result is a fault, a slow one is a benchmark's business. The examples
+# are the same in every run, so that a red run is about the change at hand; `nox -s search` looks for new ones.
+settings.register_profile("house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("house"), max_examples=20)
+settings.register_profile("search", settings.get_profile("house"), derandomize=False, max_examples=2000)
 settings.load_profile("house")
 
 #: Seconds that a test's threads have to end after it.

@@ -16,7 +16,7 @@ import pytest
 from mibyan import Ask, ToolError
 from mibyan_builtin import terminal as plugin
 from mibyan_builtin.terminal import command as commands
-from mibyan_builtin.terminal import terminal
+from mibyan_builtin.terminal import terminal, tree
 
 LINUX = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="found through /proc")
 
@@ -248,6 +248,20 @@ def test_the_whole_tree_ends(make_context, workspace: Path, command: str, ended_
     assert time.monotonic() - begun < 30
     assert not alive(int(pid.read_text()))
     assert terminal(make_context(), "echo usable")["output"] == "usable\n"
+
+
+@LINUX
+def test_whom_it_has_seen_once_it_doesn_t_lose() -> None:
+    """terminal.E3: a process that ends or becomes another program has no environment for a moment, and no parent may be left."""
+    with subprocess.Popen(["sleep", "600"], env={}, start_new_session=True) as process:
+        started = next(each.started for each in tree._processes() if each.pid == process.pid)
+        nobody = 2**22 + 1
+        assert tree._members(nobody, "mark", set()) == set()
+        assert tree._members(nobody, "mark", {(process.pid, started + 1)}) == set()
+        assert tree._members(nobody, "mark", {(process.pid, started)}) == {process.pid}
+        process.kill()
+        process.wait()
+        assert tree._members(nobody, "mark", {(process.pid, started)}) == set()
 
 
 @LINUX

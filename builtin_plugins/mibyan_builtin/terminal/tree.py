@@ -14,10 +14,13 @@ import subprocess
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+
+#: Processes by number and start: a number alone may be somebody else's by now.
+Known: TypeAlias = set[tuple[int, int]]
 
 #: The environment variable that marks a command's processes.
 MARK = "MIBYAN_COMMAND_ID"
@@ -37,6 +40,8 @@ class Process:
     parent: int
     group: int
     session: int
+    #: When it began, in the kernel's ticks; 0: that can't be told.
+    started: int
     #: Whether it has ended and waits for its parent to take notice.
     zombie: bool
 
@@ -51,31 +56,32 @@ def end_tree(leader: int, mark: str, *, grace: float = GRACE) -> None:
         grace: Seconds between SIGTERM and SIGKILL.
     """
     # All are stopped before any is told to end: else a shell whose program has just ended goes on to the next one.
-    found = _freeze(leader, mark)
+    known: Known = set()
+    found = _freeze(leader, mark, known)
     _send(found, signal.SIGTERM)
     _send(found, signal.SIGCONT)
     until = time.monotonic() + grace
-    while _members(leader, mark):
+    while _members(leader, mark, known):
         if time.monotonic() > until:
-            return _kill(leader, mark)
+            return _kill(leader, mark, known)
         time.sleep(TICK)
     return None
 
 
-def _freeze(leader: int, mark: str) -> set[int]:
+def _freeze(leader: int, mark: str, known: Known) -> set[int]:
     """Stop the processes, and those that they started meanwhile; who they are."""
     until = time.monotonic() + PATIENCE
     stopped: set[int] = set()
-    while (fresh := _members(leader, mark) - stopped) and time.monotonic() < until:
+    while (fresh := _members(leader, mark, known) - stopped) and time.monotonic() < until:
         _send(fresh, signal.SIGSTOP)
         stopped |= fresh
     return stopped
 
 
-def _kill(leader: int, mark: str) -> None:
+def _kill(leader: int, mark: str, known: Known) -> None:
     """SIGKILL until nobody is left."""
     until = time.monotonic() + PATIENCE
-    while found := _freeze(leader, mark):
+    while found := _freeze(leader, mark, known):
         _send(found, signal.SIGKILL)
         if time.monotonic() > until:
             return
@@ -88,11 +94,16 @@ def _send(pids: Collection[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _members(leader: int, mark: str) -> set[int]:
-    """The command's processes that are alive."""
+def _members(leader: int, mark: str, known: Known) -> set[int]:
+    """The command's processes that are alive.
+
+    Who is among `known` stays a member, and the others are added: while a process ends or becomes another program, its
+    environment can't be seen, and its parent may be gone.
+    """
     processes = list(_processes())
     wanted = f"{MARK}={mark}".encode()
     members = {each.pid for each in processes if leader in {each.pid, each.group, each.session}}
+    members |= {each.pid for each in processes if (each.pid, each.started) in known}
     members |= {each.pid for each in processes if each.pid not in members and wanted in _environment(each.pid)}
     children: dict[int, list[int]] = {}
     for each in processes:
@@ -102,7 +113,9 @@ def _members(leader: int, mark: str) -> set[int]:
         fresh = [pid for pid in children.get(pending.pop(), []) if pid not in members]
         members.update(fresh)
         pending += fresh
-    return members - {each.pid for each in processes if each.zombie} - {os.getpid()}
+    members -= {each.pid for each in processes if each.zombie} | {os.getpid()}
+    known |= {(each.pid, each.started) for each in processes if each.pid in members and each.started}
+    return members
 
 
 def _processes() -> Iterator[Process]:
@@ -119,10 +132,13 @@ def _from_proc(pid: int) -> Process | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as stream:
             # The name is in brackets and may have brackets and blanks itself.
-            state, parent, group, session = stream.read().rpartition(b")")[2].split()[:4]
-    except (OSError, ValueError):
+            told = stream.read().rpartition(b")")[2].split()
+    except OSError:
         return None
-    return Process(pid, int(parent), int(group), int(session), state in {b"Z", b"X"})
+    if len(told) < 20:
+        return None
+    state, (parent, group, session) = told[0], map(int, told[1:4])
+    return Process(pid, parent, group, session, int(told[19]), state in {b"Z", b"X"})
 
 
 def _from_ps() -> Iterator[Process]:
@@ -132,7 +148,7 @@ def _from_ps() -> Iterator[Process]:
     for line in told.stdout.splitlines():
         with suppress(ValueError):
             pid, parent, group, state = line.split(None, 3)
-            yield Process(int(pid), int(parent), int(group), int(group), state.startswith("Z"))
+            yield Process(int(pid), int(parent), int(group), int(group), 0, state.startswith("Z"))
 
 
 def _environment(pid: int) -> tuple[bytes, ...]:
