@@ -10,6 +10,7 @@ import sys
 import time
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -484,9 +485,7 @@ def test_an_unreadable_directory_is_one_note(tmp_path: Path, monkeypatch: pytest
             raise PermissionError(13, "Permission denied")
         return [entry.name for entry in Path(path).iterdir()]
 
-    monkeypatch.setattr(
-        distributions, "os", type("os", (), {"listdir": staticmethod(listdir), "path": os.path, "stat": os.stat})
-    )
+    monkeypatch.setattr(distributions, "os", SimpleNamespace(**{**vars(os), "listdir": listdir}))
     found = find(tmp_path / "locked", tmp_path / "good")
     assert only(found).usable
     assert [(note.kind, note.text) for note in found.notes] == [

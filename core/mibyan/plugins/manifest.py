@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The newest `manifest_version` that this version of Mibyan knows.
 MANIFEST_VERSION = 1
+#: What most tools and plugins require; one for all, as nobody can change it.
+_NOTHING = Requirements()
 
 
 @record
@@ -38,7 +40,7 @@ class FrozenTool:
     #: Keyword arguments of `registry.register` that are data: see `manifest_model.ToolFlags`.
     flags: Mapping[str, Any] = field(default_factory=dict)
     #: What must be there for the tool to be available; decided without an import.
-    requires: Requirements = field(default_factory=Requirements)
+    requires: Requirements = field(default=_NOTHING)
     #: Environment variables, for people to read; they don't decide anything.
     requires_env: tuple[str, ...] = ()
 
@@ -108,7 +110,7 @@ class Manifest:
     #: JSON Schema of `plugins.entries.<id>.config`.
     config_schema: Mapping[str, Any] | None = None
     #: What must be there for any of its tools to be available.
-    requires: Requirements = field(default_factory=Requirements)
+    requires: Requirements = field(default=_NOTHING)
     #: Tools of others that it replaces.
     overrides: tuple[str, ...] = ()
     #: What it says it does to the machine; shown, not enforced.
@@ -126,7 +128,7 @@ class Manifest:
             data: Plain JSON types, as in `mibyan.json`; a tool's schema may be the arguments of `KeptSchema`.
             warnings: What the check had to say.
         """
-        parts = {key: _READERS.get(key, _as_is)(value) for key, value in data.items() if key in _FIELDS}
+        parts = {key: _READERS.get(key, _as_is)(value) for key, value in data.items() if key in _DEFAULTS}
         return cls(**parts, frozen="tools" in data, warnings=warnings)
 
     def to_data(self) -> dict[str, Any]:

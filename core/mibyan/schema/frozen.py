@@ -91,8 +91,8 @@ def thaw(value: Any) -> Any:
     return _thaw(value, MAX_DEPTH)
 
 
-#: What needs no copy: text, and what is frozen already.
-_FROZEN = frozenset((str, FrozenDict, FrozenList, UsualParameters))
+#: What needs no copy: scalars, and what is frozen already.
+_FROZEN = frozenset((str, bool, int, float, type(None), FrozenDict, FrozenList, UsualParameters))
 _set = dict.__setitem__
 
 

@@ -1,11 +1,13 @@
 """Installed distributions as they lie on disk: found by one look into each directory (plugins.F3, F4)."""
 # A thousand distributions are looked at on each start: os and plain text are several times as fast as pathlib.
-# ruff: noqa: PTH110, PTH116, PTH118, PTH122, PTH208
+# ruff: noqa: PTH116, PTH122, PTH208
 
 from __future__ import annotations
 
 import os
 import re
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mibyan.filecache import stamp_of
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from mibyan.plugins.sources.cache import ContentCache
 
 _ENDINGS = (".dist-info", ".egg-info")
+#: Whether a file can be looked at from its folder.
+_FROM_FOLDERS = os.stat in os.supports_dir_fd
 #: How the name of a plugin begins.
 _NAMED = frozenset({"mibyan_", "mibyan-", "mibyan."})
 _EGG = re.compile(r"(?P<name>[^-]+)(?:-(?P<version>.+?))?(?:-py\d[\d.]*(?:-.*)?)?")
@@ -78,54 +82,86 @@ class Listing:
             self._by_key = {}
             for name in self._names:
                 self._by_key.setdefault(canonical(name_and_version(name)[0]), []).append(name)
-        return any(_is_whole(os.path.join(self.entry, name)) for name in self._by_key.get(key, ()))
+        return any(_is_whole(f"{self.entry}/{name}") for name in self._by_key.get(key, ()))
 
     def distributions(self) -> list[Distribution]:
         """Those whose name or entry points may concern us, by name."""
-        found = [(name, data) for name, data in self._entry_points() if data or name[:7].lower() in _NAMED]
-        found.sort(key=lambda pair: canonical(name_and_version(pair[0])[0]))
-        if len({canonical(name_and_version(name)[0]) for name, _ in found}) < len(found):
-            found.sort(key=lambda pair: _newest_first(pair[0]))
-        return [self._distribution(name, data) for name, data in found if self._is_installed(name)]
+        named = [(canonical(name_and_version(name)[0]), name, data) for name, data in self._concerning()]
+        if len({key for key, _, _ in named}) < len(named):
+            named.sort(key=lambda three: _newest_first(three[1]))
+        else:
+            named.sort()
+        return [self._distribution(name, data) for _, name, data in named if self._is_installed(name)]
 
-    def _entry_points(self) -> Iterator[tuple[str, bytes]]:
-        """Each distribution's folder, with the bytes of its entry points if they may concern us.
+    def _concerning(self) -> list[tuple[str, bytes]]:
+        """The folders of those that may concern us, each with the bytes of its entry points if these may.
 
         One whose entry points can't be read is a note and nothing else.
         """
         known: dict[str, tuple[Any, bytes]] = self._cache.recall("entry points", self.entry) or {}
         fresh: dict[str, tuple[Any, bytes]] = {}
-        for name in self._names:
-            path = f"{self.entry}/{name}/entry_points.txt"
-            try:
-                now = stamp_of(os.stat(path))
-                entry = known.get(name)
-                if entry is None or entry[0] != now or now is None:
-                    data = read_bytes(path)
-                    entry = fresh[name] = (now, data if may_concern(data) else b"")
-                yield name, entry[1]
-            except (FileNotFoundError, NotADirectoryError):
-                yield name, b""
-            except OSError as error:
-                self.notes.append(unreadable(f"can't be read: {reason(error)}", path))
+        found: list[tuple[str, bytes]] = []
+        with _looking_below(self.entry) as look:
+            for name in self._names:
+                try:
+                    now = look(f"{name}/entry_points.txt")
+                    kept = known.get(name)
+                    # A stamp was kept only once a further change would give another: no need to ask how old this one is.
+                    if kept is None or kept[0] != (now.st_mtime_ns, now.st_ctime_ns, now.st_size, now.st_ino):
+                        kept = fresh[name] = self._read(name, now)
+                    data = kept[1]
+                except (FileNotFoundError, NotADirectoryError):
+                    data = b""
+                except OSError as error:
+                    path = f"{self.entry}/{name}/entry_points.txt"
+                    self.notes.append(unreadable(f"can't be read: {reason(error)}", path))
+                    continue
+                if data or name[:7].lower() in _NAMED:
+                    found.append((name, data))
         if fresh:
-            there = set(self._names)
-            kept = {name: entry for name, entry in {**known, **fresh}.items() if name in there}
-            self._cache.remember("entry points", self.entry, kept)
+            self._keep({**known, **fresh})
+        return found
+
+    def _read(self, name: str, status: os.stat_result) -> tuple[Any, bytes]:
+        """The stamp of a distribution's entry points before they were read, and the bytes if they may concern us."""
+        stamp = stamp_of(status)
+        data = read_bytes(f"{self.entry}/{name}/entry_points.txt")
+        return stamp, data if may_concern(data) else b""
+
+    def _keep(self, entries: dict[str, tuple[Any, bytes]]) -> None:
+        there = set(self._names)
+        kept = {name: entry for name, entry in entries.items() if name in there}
+        self._cache.remember("entry points", self.entry, kept)
 
     def _is_installed(self, name: str) -> bool:
-        info = os.path.join(self.entry, name)
+        info = f"{self.entry}/{name}"
         if not name.startswith("~") and _is_whole(info):
             return True
         self.notes.append(_leftover(info))
         return False
 
     def _distribution(self, name: str, entry_points: bytes) -> Distribution:
-        info = os.path.join(self.entry, name)
+        info = f"{self.entry}/{name}"
         shown, version = name_and_version(name)
         if not version or name.endswith(".egg-info"):
             shown, version = _from_metadata(info, shown, version)
         return Distribution(shown, version, info, self.entry, entry_points, reader(info), reader(self.entry))
+
+
+@contextmanager
+def _looking_below(folder: str) -> Iterator[Callable[[str], os.stat_result]]:
+    """`os.stat` of paths below `folder`; where the system can, the way to the folder itself is gone only once."""
+    try:
+        opened = os.open(folder, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)) if _FROM_FOLDERS else None
+    except OSError:
+        opened = None
+    if opened is None:
+        yield lambda name: os.stat(f"{folder}/{name}")
+        return
+    try:
+        yield partial(os.stat, dir_fd=opened)
+    finally:
+        os.close(opened)
 
 
 def name_and_version(info_name: str) -> tuple[str, str]:
@@ -156,8 +192,10 @@ def reader(folder: str) -> Callable[[str], bytes | None]:
     """Reads files below `folder`."""
 
     def read(name: str) -> bytes | None:
+        path = f"{folder}/{name}"
         try:
-            return read_bytes(os.path.join(folder, name))
+            # Most aren't there, and an exception costs more than a look.
+            return read_bytes(path) if os.access(path, os.F_OK) else None
         except (OSError, ValueError):
             return None
 
@@ -166,7 +204,7 @@ def reader(folder: str) -> Callable[[str], bytes | None]:
 
 def _is_whole(info: str) -> bool:
     """Whether the metadata is there: an interrupted uninstall leaves a folder without it."""
-    return os.path.exists(os.path.join(info, "METADATA")) or os.path.exists(os.path.join(info, "PKG-INFO"))
+    return os.access(f"{info}/METADATA", os.F_OK) or os.access(f"{info}/PKG-INFO", os.F_OK)
 
 
 def _newest_first(name: str) -> tuple[str, list[tuple[int, int, str]], str]:

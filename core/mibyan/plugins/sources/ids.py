@@ -116,7 +116,7 @@ def module_name(plugin_id: str) -> str:
 
 def differing(said: str, plugin_id: str, what: str) -> str | None:
     """The problem when `what` (a manifest, an entry point) says another id than the plugin has; else `None`."""
-    if not said or same(said, plugin_id):
+    if not said or said == plugin_id or same(said, plugin_id):
         return None
     return f"the {what} says {one_line(said, 60)!r}, but the plugin's id is {plugin_id!r}"
 

@@ -1,6 +1,6 @@
 """Installed plugins: every distribution with an entry point in `mibyan.plugins`, each once (plugins.F3, F4)."""
 # Paths are text here: a thousand distributions are looked at on each start.
-# ruff: noqa: PTH110, PTH112, PTH118, PTH119
+# ruff: noqa: PTH112, PTH119
 
 from __future__ import annotations
 
@@ -160,8 +160,8 @@ def _manifest(
     """The manifest in the dist-info, else the one that is package data; both `None` if it has none."""
     if not found.on_disk:
         return _zipped_manifest(found, entry)
-    path = os.path.join(found.info, _EXTRA)
-    if os.path.exists(path):
+    path = f"{found.info}/{_EXTRA}"
+    if os.access(path, os.F_OK):
         return read_manifest(path, cache)
     return package_manifest(entry.module, tops, cache)
 
@@ -180,7 +180,7 @@ def _zipped_manifest(found: Distribution, entry: EntryPoint) -> tuple[Manifest |
 def _top_folders(found: Distribution, entry: EntryPoint, *, editable: bool) -> list[str]:
     """The folders of a plugin's top package: beside its dist-info; for an editable install where its code lies."""
     top = entry.module.partition(".")[0]
-    beside = os.path.join(found.entry, top)
+    beside = f"{found.entry}/{top}"
     if not editable or os.path.isdir(beside):
         return [beside]
     on_path = [f"{base}/{top}" for base in sys.path if base and is_directory(f"{base}/{top}")]

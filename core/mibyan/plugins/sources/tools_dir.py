@@ -1,12 +1,16 @@
 """Tools directories: Python files that register tools at their top level (plugins.F6, seed 000)."""
 
+# Paths are text until a file is a tool: a folder of them is looked through on each start.
+# ruff: noqa: PTH119
+
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mibyan.plugins.candidate import Candidate, Discovery, Note, Target, unreadable
-from mibyan.plugins.sources.files import is_directory, is_file, names_in, read_bytes, reason
+from mibyan.plugins.sources.files import is_file, read_bytes, reason
 from mibyan.plugins.sources.ids import TOOLS
 from mibyan.records import as_dict, replace
 
@@ -36,7 +40,7 @@ def find_tools(root: Path, cache: ContentCache, *, prefix: Literal["tools.", "pr
         if said.get("registers") is True:
             found.append(_candidate(root, path, f"{prefix}{stem}"))
         elif said.get("near_miss") is True:
-            notes.append(Note("near_miss", f"not loaded: {said['reason']}", str(path), _TOP_LEVEL))
+            notes.append(Note("near_miss", f"not loaded: {said['reason']}", path, _TOP_LEVEL))
         elif (why := said.get("reason")) is not None:
             found.append(_broken(root, path, f"{prefix}{stem}", str(why)))
     return Discovery(tuple(_each_once(found)), tuple(notes))
@@ -45,26 +49,35 @@ def find_tools(root: Path, cache: ContentCache, *, prefix: Literal["tools.", "pr
 _TOP_LEVEL = "a tool file calls `registry.register(...)`, or has a function with `@mibyan.tool`, at its top level"
 
 
-def _files(root: Path, notes: list[Note]) -> Iterator[tuple[Path, str]]:
+def _files(root: Path, notes: list[Note]) -> Iterator[tuple[str, str]]:
     """The files that are looked at, each with the stem that its id has: `<stem>.py` and `<stem>/tool.py`."""
     try:
-        names = names_in(root)
+        with os.scandir(root) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
     except FileNotFoundError:
         return
     except OSError as error:
         notes.append(unreadable(f"can't be searched for tools: {reason(error)}", str(root)))
         return
-    for name in names:
-        path = root / name
+    for entry in entries:
+        name, path = entry.name, entry.path
         if name.startswith(".") or name in SKIPPED:
             continue
-        if name.endswith(".py") and not is_directory(path):
+        if name.endswith(".py") and not _is_directory(entry):
             yield path, name.removesuffix(".py")
-        elif is_file(path / "__init__.py") and is_file(path / PACKAGE_FILE):
-            yield path / PACKAGE_FILE, name
+        elif is_file(f"{path}/__init__.py") and is_file(f"{path}/{PACKAGE_FILE}"):
+            yield f"{path}/{PACKAGE_FILE}", name
 
 
-def _verdict(path: Path, cache: ContentCache) -> dict[str, Any]:
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    """Whether it is one, links followed; false when that can't be told."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _verdict(path: str, cache: ContentCache) -> dict[str, Any]:
     """The verdict on a file (`toolscan.Verdict` as a dict), from the cache if it hasn't changed."""
     try:
         kept = cache.look_up("tools", path, lambda: _scanned(path))
@@ -75,24 +88,26 @@ def _verdict(path: Path, cache: ContentCache) -> dict[str, Any]:
         return {"reason": f"can't be read: {reason(error)}"}
 
 
-def _scanned(path: Path) -> dict[str, Any]:
+def _scanned(path: str) -> dict[str, Any]:
     from mibyan.plugins.sources.toolscan import verdict
 
     return as_dict(verdict(read_bytes(path)))
 
 
-def _candidate(root: Path, path: Path, plugin_id: str) -> Candidate:
-    return Candidate(plugin_id, "tools", str(path), root=root, target=Target("file", str(path), path))
+def _candidate(root: Path, path: str, plugin_id: str) -> Candidate:
+    return Candidate(plugin_id, "tools", path, root=root, target=Target("file", path, Path(path)))
 
 
-def _broken(root: Path, path: Path, plugin_id: str, why: str) -> Candidate:
+def _broken(root: Path, path: str, plugin_id: str, why: str) -> Candidate:
     hint = f"mend {path}, or take it away"
-    return Candidate(plugin_id, "tools", str(path), root=root, problem=why, hint=hint)
+    return Candidate(plugin_id, "tools", path, root=root, problem=why, hint=hint)
 
 
 def _each_once(found: list[Candidate]) -> Iterator[Candidate]:
     """The candidates; beside a package the file of the same name is shadowed, as when Python imports."""
-    packages = {candidate.id: candidate.origin for candidate in found if Path(candidate.origin).name == PACKAGE_FILE}
+    packages = {
+        candidate.id: candidate.origin for candidate in found if os.path.basename(candidate.origin) == PACKAGE_FILE
+    }
     for candidate in found:
         other = packages.get(candidate.id)
         yield candidate if other in {None, candidate.origin} else replace(candidate, shadowed_by=other)
