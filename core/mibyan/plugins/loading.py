@@ -15,7 +15,7 @@ from mibyan.plugins.ledger import Ledger, OptIn
 from mibyan.plugins.offers import OfferTable
 from mibyan.plugins.plugin_registry import PluginRegistry
 from mibyan.plugins.rows import day, moment
-from mibyan.plugins.state import ACTIVE, READY
+from mibyan.plugins.state import ACTIVE, READY, with_unlearned
 from mibyan.report import Decision
 from mibyan.schema.frozen import freeze
 from mibyan.text import describe_exception, one_line
@@ -303,7 +303,7 @@ class Loading:
             told += f"; and {rest} more" if rest > 0 else ""
             self._warn(slot, f"its code registers something else than it did when it was learned: it {told}", None)
         if lesson.why_not:
-            slot.become(ACTIVE, f"{slot.reason}; it isn't learned: {lesson.why_not}")
+            slot.become(ACTIVE, with_unlearned(slot.reason, lesson.why_not))
 
     def _warn(self, slot: PluginSlot, reason: str, fix: str | None = None) -> None:
         import logging

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mibyan.filecache import CacheFile, StampedCache, stamp
 from mibyan.plugins.contents import LOADED_BY
 from mibyan.plugins.sources.files import read_bytes
-from mibyan.plugins.state import ACTIVE, FAILED, FOUND, NEEDS, READY
+from mibyan.plugins.state import ACTIVE, FAILED, FOUND, NEEDS, READY, unlearned
 from mibyan.records import as_dict, record, replace
 from mibyan.text import bounded
 
@@ -81,6 +81,8 @@ class Outcome:
         if offered != (self.tools, self.hooks, self.overrides):
             return False
         if self.state == ACTIVE and record.state in {ACTIVE, READY}:
+            if unlearned(self.reason) != unlearned(bounded(record.reason, _TEXT_LIMIT)):
+                return False
             return record.state == READY or abs(time.time() - self.time) < _STALE
         same = (self.state, self.reason, self.hint) == (record.state, bounded(record.reason, _TEXT_LIMIT), record.hint)
         return same and abs(time.time() - self.time) < _STALE

@@ -44,6 +44,10 @@ RULES: Final = {
 PROBLEMS: Final = frozenset({UNTRUSTED, INCOMPATIBLE, NEEDS, FAILED, SHADOWED})
 
 
+#: What stands in the reason of an imported plugin before why it isn't learned.
+_UNLEARNED: Final = "; it isn't learned: "
+
+
 @record
 class PluginRecord:
     """One plugin: what was found, what became of it, and why."""
@@ -97,3 +101,13 @@ class PluginRecord:
     def is_usable(self) -> bool:
         """Whether its tools can be called."""
         return self.state in USABLE
+
+
+def with_unlearned(reason: str, why: str) -> str:
+    """The reason of an imported plugin that isn't learned."""
+    return f"{reason}{_UNLEARNED}{why}"
+
+
+def unlearned(reason: str) -> str:
+    """Why a plugin isn't learned, by its reason, in a few words; empty: it is, or needn't be, or wasn't imported."""
+    return reason.partition(_UNLEARNED)[2]

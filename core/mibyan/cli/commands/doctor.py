@@ -20,7 +20,9 @@ def doctor(invocation: Invocation) -> int:
     """Look whether everything is as it should be.
 
     The configuration, the rights of folders and files, caches, the interpreter, what Mibyan needs and its extras, the
-    programs on PATH, and what was passed over while looking for plugins; each finding with what mends it. Works with a
+    programs on PATH, what was passed over while looking for plugins, and the plugins themselves: hooks that can't be bound,
+    dependencies that conflict, variables and programs that are missing, circles, top-level modules that others have too,
+    slow imports, plugins that aren't learned, folders of no plugin; each finding with what mends it. Works with a
     configuration that can't be used, and imports no plugin. Ends with 2 if there is an error, with --strict with 3 if a
     plugin isn't ready. With --json: {"healthy", "version", "python", "executable", "platform", "home", "project",
     "dependencies", "checks": {name: ok|warning|error}, "findings": [{check severity what where fix}]}.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mibyan.cli.doctor import configuration, discovery, folders, installation, interpreter
@@ -68,6 +69,7 @@ def examine(invocation: Invocation) -> Examination:
         found.findings[name] = list(_guarded(lambda check=check: check(found.patient)))  # type: ignore[misc]
     notes: list[Note] = []
     found.findings["discovery"] = list(_guarded(lambda: _discovered(found, notes)))
+    found.findings["plugins"] = [one for check in _plugin_checks(found) for one in _guarded(check)]
     found.findings["toolsets"] = list(_guarded(lambda: _toolsets(found)))
     return found
 
@@ -119,6 +121,23 @@ def _discovered(found: Examination, notes: list[Note]) -> Iterator[Finding]:
     notes += passed
     yield from discovery.passed_over(notes, patient)
     yield from discovery.states(found.records)
+
+
+def _plugin_checks(found: Examination) -> list[Callable[[], Iterable[Finding]]]:
+    """What is looked at in the plugins that are or would be loaded; whose trust is lacking isn't looked into."""
+    from mibyan.cli.doctor.plugins import circles, costs, hooks, nearly, packages, requirements, strays
+    from mibyan.plugins.state import ACTIVE, FAILED, FOUND, NEEDS, READY
+
+    if found.patient.home is None or found.patient.config is None:
+        return []
+    states = {FOUND, READY, ACTIVE, NEEDS, FAILED}
+    looked_at = [one for one in found.records if one.source != "builtin" and one.state in states]
+    of_each = (
+        hooks.problems, requirements.conflicts, requirements.missing, packages.generic, packages.shared, circles.required,
+        costs.slow, costs.imported_each_time,
+    )  # fmt: skip
+    checks: list[Callable[[], Iterable[Finding]]] = [partial(check, looked_at) for check in of_each]
+    return [nearly.problems, *checks, partial(strays.problems, found.patient, found.records)]
 
 
 def _toolsets(found: Examination) -> Iterator[Finding]:
