@@ -14,7 +14,7 @@ from mibyan.errors import MibyanError
 from mibyan.forks import renewed, survive
 from mibyan.hooks.table import HookTable
 from mibyan.once import once
-from mibyan.paths import as_path, mibyan_home
+from mibyan.paths import as_path, is_set, mibyan_home
 from mibyan.report import DecisionLog
 from mibyan.tools.availability import Availability
 from mibyan.tools.current import CURRENT, acting_as
@@ -54,7 +54,7 @@ class Parts:
         self.home = mibyan_home(home)
         self.project = _project(project)
         self.config = _read_config(self.home, self.project, config)
-        self.safe_mode = safe_mode or _is_set("MIBYAN_SAFE_MODE")
+        self.safe_mode = safe_mode or is_set("MIBYAN_SAFE_MODE")
         self._named = (tuple(plugins), tuple(no_plugins))
         self.log = DecisionLog()
         self.host = Owner("host", "host")
@@ -222,11 +222,10 @@ class Parts:
         Raises:
             MibyanError: No plugin provides it.
         """
-        with self._lock:
-            if name not in self.plugins.provided:
-                msg = f"No plugin provides {name!r}."
-                raise MibyanError(msg, hint=f"Enable the plugin that does: `mibyan plugins enable {name}`.")
-            return self.plugins.provided.service(name)
+        if name not in self.plugins.provided:
+            msg = f"No plugin provides {name!r}."
+            raise MibyanError(msg, hint=f"Enable the plugin that does: `mibyan plugins enable {name}`.")
+        return self.plugins.provided.service(name)
 
     # Sessions ----------------------------------------------------------------------------------------------------
 
@@ -369,7 +368,3 @@ def _read_config(home: Path, project: Path | None, config: Mapping[str, Any] | L
     if isinstance(config, LoadedConfig):
         return config
     return load_config(home, project, overrides=config)
-
-
-def _is_set(name: str) -> bool:
-    return os.environ.get(name, "").strip().lower() not in {"", "0", "false", "no", "off"}

@@ -26,6 +26,11 @@ PROJECT_FOLDER = ".mibyan"
 LOCK_TIMEOUT = 30.0
 
 
+def is_set(name: str) -> bool:
+    """Whether a variable is a yes: set, and to something that isn't a no."""
+    return os.environ.get(name, "").strip().lower() not in {"", "0", "false", "no", "off"}
+
+
 def mibyan_home(home: str | os.PathLike[str] | None = None) -> Path:
     """The profile's folder: `home`, else `$MIBYAN_HOME`, else `~/.mibyan`.
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mibyan.hooks.table import HookChain, HookTable
     from mibyan.plugins.candidate import Note
     from mibyan.plugins.loader import PluginLoader
+    from mibyan.plugins.offers import OfferedThings
     from mibyan.plugins.state import PluginRecord
     from mibyan.tools.availability import Availability, Verdict
     from mibyan.tools.entry import ToolEntry
@@ -46,6 +47,11 @@ class PluginsView:
             PluginError: There is none; the message has a suggestion.
         """
         return self._loader.get(plugin_id)
+
+    @property
+    def offers(self) -> OfferedThings:
+        """What plugins offer beside tools and hooks: commands, skills, services, terminal backends."""
+        return self._loader.offers
 
     @property
     def notes(self) -> tuple[Note, ...]:

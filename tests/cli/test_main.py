@@ -77,7 +77,7 @@ def test_options_stand_before_between_or_after_the_command(run: Callable, tmp_pa
     [
         (["tolls", "list"], "Did you mean 'tools'?"),
         (["tools", "lst"], "Did you mean 'list'?"),
-        (["zzzzzz"], "There are: call, tools, toolsets, plugins, config, doctor, completion."),
+        (["zzzzzz"], "There are: call, tools, toolsets, plugins, command, config, doctor, completion."),
         (["tools", "list", "--enabel", "x"], "--enable"),
         (["--strikt", "tools", "list"], "--strict"),
         (["tools", "list", "surplus"], "surplus"),

@@ -84,7 +84,7 @@ def nothing_left(loader: PluginLoader) -> None:
     assert services.store.snapshot.toolset_aliases == {}
     assert services.store.declared_toolsets == {}
     assert not any(services.hooks.chain(hook) for hook in ("pre_tool_call", "post_tool_call", "mibyan_unload"))
-    assert loader.offers.commands == {}
+    assert loader._loading.offers.of_kind("command") == {}
     assert dict(loader.provided) == {}
     assert [name for name in sys.modules if name.startswith("mibyan_private_")] == []
     assert "a_module_of_the_fault" not in sys.modules

@@ -5,7 +5,6 @@ Nothing of a plugin is run: names come from manifests and from what was kept of 
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from mibyan.records import record
@@ -135,6 +134,18 @@ def arguments(asked: Asked) -> list[Choice]:
     return []
 
 
+def plugin_commands(asked: Asked) -> list[Choice]:
+    """Names of the commands that plugins offer; what comes behind one is its own."""
+    if asked.values.get("words"):
+        return []
+    return _foreseen(asked, "commands")
+
+
+def added_commands(asked: Asked) -> list[Choice]:
+    """Names of the commands that plugins add to the command line."""
+    return _foreseen(asked, "cli")
+
+
 def shells(asked: Asked) -> list[Choice]:
     """The shells that there is a script for."""
     from mibyan.cli.completion_scripts import SCRIPTS
@@ -150,6 +161,17 @@ def directories(asked: Asked) -> list[Choice]:
 def files(asked: Asked) -> list[Choice]:
     """A file: the shell's own completion."""
     return [Choice(asked.typed, kind="file")]
+
+
+def _foreseen(asked: Asked, which: str) -> list[Choice]:
+    """Commands of plugins that are known without an import; none where the configuration can't be used."""
+    from mibyan.errors import MibyanError
+
+    try:
+        found = getattr(asked.invocation.foreseen, which)
+    except MibyanError:
+        return []
+    return _items({one.name: _text(one.description) or one.plugin.id for one in found.values()}, asked.typed)
 
 
 # What there is -------------------------------------------------------------------------------------------------------
@@ -168,14 +190,7 @@ def _config(asked: Asked) -> LoadedConfig:
 
 
 def _records(asked: Asked) -> tuple[PluginRecord, ...]:
-    from mibyan.plugins.glance import glance
-
-    invocation = asked.invocation
-    options = invocation.options
-    also = (*options.plugins, *os.environ.get("MIBYAN_PLUGINS", "").replace(",", " ").split())
-    records, _ = glance(_config(asked), invocation.home, invocation.project, safe_mode=options.safe_mode, also=also,
-                        no=options.no_plugins)  # fmt: skip
-    return records
+    return asked.invocation.glance(_config(asked))
 
 
 def _tool_names(records: Iterable[PluginRecord], *, only_open: bool) -> dict[str, str]:

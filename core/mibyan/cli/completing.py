@@ -136,7 +136,8 @@ class Line:
             argument = self._next_argument()
             return [] if argument is None else self._chosen(argument.choices, typed)
         names = COMMANDS if self._found is None else self._found.commands
-        return [Choice(name, _short(self._below(name)) if told else "") for name in names if name.startswith(typed)]
+        found = [Choice(name, _short(self._below(name)) if told else "") for name in names if name.startswith(typed)]
+        return [*found, *self._chosen("added_commands", typed)] if self._found is None else found
 
     def _below(self, name: str) -> Group | Command | None:
         if isinstance(self._found, Group):

@@ -64,6 +64,8 @@ class Command:
     parameters: tuple[Option | Argument, ...] = ()
     #: Whether its answer holds until something changes of what there is, so that it may be kept (`mibyan.cli.answers`).
     lasting: bool = False
+    #: Whether words that look like options, and are neither its own nor `mibyan`'s, are words of its argument.
+    raw: bool = False
 
     def run(self, invocation: Invocation, values: Mapping[str, Any]) -> Any:
         """Do it; what other code prints meanwhile isn't data."""
@@ -100,11 +102,11 @@ def group(name: str) -> Callable[[Body], Group]:
     return lambda body: Group(name, body.__doc__ or "")
 
 
-def command(name: str, *, lasting: bool = False) -> Callable[[Body], Command]:
+def command(name: str, *, lasting: bool = False, raw: bool = False) -> Callable[[Body], Command]:
     """Make a function the body of a command; its docstring is the help."""
 
     def make(body: Body) -> Command:
-        return Command(name, body, tuple(reversed(vars(body).pop("parameters", ()))), lasting)
+        return Command(name, body, tuple(reversed(vars(body).pop("parameters", ()))), lasting, raw)
 
     return make
 

@@ -67,6 +67,7 @@ def _common_options(*, hidden: bool) -> tuple[click.Option, ...]:
         click.Option(
             # A name that no command's own option can have.
             [one.flag, f"mibyan_{one.name}"], metavar=one.metavar, help=one.help, hidden=hidden, expose_value=False,
+            is_eager=True,  # the help, which is eager too, tells the plugins of --home DIR
             is_flag=True if one.metavar is None else None, multiple=one.multiple, callback=_keep(one.name),
             shell_complete=completed(one.choices) if one.choices else None,
         )
@@ -148,6 +149,10 @@ class Group(_Helpful, click.Group):
         del ctx
         return [*self._lazy, *self.commands]
 
+    def known_names(self, ctx: click.Context) -> list[str]:
+        """The names among which an unknown one's neighbour is looked for."""
+        return self.list_commands(ctx)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name, imported now."""
         where = self._lazy.get(cmd_name)
@@ -166,8 +171,9 @@ class Group(_Helpful, click.Group):
         """
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
-            meant = suggest(name, self.list_commands(ctx))
-            hint = f" Did you mean {meant!r}?" if meant else f" There are: {', '.join(self.list_commands(ctx))}."
+            names = self.known_names(ctx)
+            meant = suggest(name, names)
+            hint = f" Did you mean {meant!r}?" if meant else f" There are: {', '.join(names)}."
             raise click.UsageError(f"No such command {one_line(name, 60)!r}.{hint}", ctx)
         if ctx.resilient_parsing and self.get_command(ctx, name) is None:
             return name, click.Command(name, add_help_option=False), []  # there is nothing to complete behind it
@@ -202,8 +208,8 @@ class _Declared(Command):
 
     def __init__(self, declared: declaring.Command) -> None:
         super().__init__(
-            declared.name, params=[_parameter(one) for one in declared.parameters],
-            help=cleandoc(declared.body.__doc__ or ""),
+            declared.name, params=[_parameter(one, raw=declared.raw) for one in declared.parameters],
+            help=cleandoc(declared.body.__doc__ or ""), context_settings={"ignore_unknown_options": declared.raw},
         )  # fmt: skip
         self._declared = declared
 
@@ -215,12 +221,13 @@ class _Declared(Command):
             raise click.UsageError(error.message, ctx) from error
 
 
-def _parameter(one: declaring.Option | declaring.Argument) -> click.Parameter:
+def _parameter(one: declaring.Option | declaring.Argument, *, raw: bool) -> click.Parameter:
     """Click's parameter of a declared one."""
     if isinstance(one, declaring.Argument):
         return click.Argument(
             [one.name],
             nargs=-1 if one.rest else 1,
+            type=click.UNPROCESSED if raw else None,
             metavar=one.metavar,
             shell_complete=completed(one.choices) if one.choices else None,
         )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mibyan.cli.footprint import Noting
     from mibyan.cli.tracefile import TraceFile
     from mibyan.config.load import LoadedConfig
+    from mibyan.plugins.foreseen import Foreseen
+    from mibyan.plugins.state import PluginRecord
     from mibyan.runtime import Runtime
 
 
@@ -120,6 +122,27 @@ class Invocation:
             say(f"mibyan: error: {error}")
             say("mibyan: warning: going on with the defaults, and with plugins off, until that is mended")
             return default_config(self.home), error
+
+    def glance(self, config: LoadedConfig) -> tuple[PluginRecord, ...]:
+        """The plugins as the options and a configuration say, without a runtime; nothing is imported."""
+        from mibyan.paths import is_set
+        from mibyan.plugins.glance import glance
+
+        options = self.options
+        also = (*options.plugins, *os.environ.get("MIBYAN_PLUGINS", "").replace(",", " ").split())
+        safe_mode = options.safe_mode or is_set("MIBYAN_SAFE_MODE")
+        return glance(config, self.home, self.project, safe_mode=safe_mode, also=also, no=options.no_plugins)[0]
+
+    @cached_property
+    def foreseen(self) -> Foreseen:
+        """The commands of plugins, told without importing any.
+
+        Raises:
+            ConfigError: The configuration can't be used.
+        """
+        from mibyan.plugins.foreseen import foresee, lessons_of
+
+        return foresee(self.glance(self.config), lessons_of(self.config, self.home))
 
     @contextmanager
     def runtime(self, config: LoadedConfig | None = None) -> Iterator[Runtime]:

@@ -64,7 +64,9 @@ def _read(words: Iterator[str], options: Options) -> Reading:
     given: dict[str, Any] = {}
     plain: list[str] = []
     for word in words:
-        if word.startswith("-") and word != "-":
+        if found.raw and _is_others(word, own):
+            plain.append(word)
+        elif word.startswith("-") and word != "-":
             _take(word, words, own, options, given)
         else:
             plain.append(_filled(word))
@@ -104,6 +106,16 @@ def _take(
         given[option.name] = given.get(option.name, ()) + read
     else:
         given[option.name] = read
+
+
+def _is_others(word: str, own: dict[str, Option]) -> bool:
+    """Whether a word looks like an option, and isn't one of the command's own, nor of `mibyan`, nor of click."""
+    flag = word.partition("=")[0]
+    if not word.startswith("-") or word in {"-", "--"} or flag in own or flag in _COMMON:
+        return False
+    if flag == "--help" or (word[1] != "-" and "h" in word):
+        raise _NotPlainError
+    return True
 
 
 def _filled(word: str, *, is_value: bool = False) -> str:

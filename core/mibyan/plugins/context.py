@@ -201,6 +201,20 @@ class PluginContext:
         self._ledger.note("service", name)
         return self._offer("service", name, factory)
 
+    def offer_cli(self, name: str) -> bool:
+        """For the loader: offer a command of the command line that the manifest names; `mibyan_cli` adds it.
+
+        Returns:
+            False when it is Mibyan's own or another plugin's, or no word: it is in the report.
+        """
+        from mibyan.plugins.names import why_not_a_command
+
+        why_not = why_not_a_command(name)
+        if why_not is not None:
+            self._reject(f"cli:{name}", f"the command {name!r} {why_not}", "another name under cli: in its manifest")
+            return False
+        return self._offer("cli", name, None)
+
     def on_unload(self, callback: Callable[[], Any]) -> None:
         """Call `callback` when the plugin is unloaded, its loading fails or the runtime closes; the last one first.
 
@@ -271,10 +285,23 @@ class PluginContext:
             PluginError: A signature doesn't fit.
         """
         narrowed = self._ledger.announced is not None and self.manifest.role != "policy"
-        frozen = {*self.manifest.hooks, "mibyan_unload"} if narrowed else None
-        return self._services.hooks.register(
-            self._ledger.owner, implementations, rank=self._rank, observer=is_observer(self.manifest), only=frozen
-        )
+        # Its `cli` says as much as the hook's name among its hooks.
+        frozen = {*self.manifest.hooks, "mibyan_unload", *(["mibyan_cli"] if self.manifest.cli else [])}
+        taken = self._services.hooks.register(
+            self._ledger.owner, implementations, rank=self._rank, observer=is_observer(self.manifest),
+            only=frozen if narrowed else None,
+        )  # fmt: skip
+        if "mibyan_cli" in taken and not self.manifest.cli:
+            self._tell_cli()
+        return taken
+
+    def _tell_cli(self) -> None:
+        """A hook that is never called: its author should know why."""
+        reason = "it has the hook 'mibyan_cli', but its manifest names no command under cli:, so that adds nothing"
+        self._services.log.add(
+            Decision("warning", f"plugin:{self.plugin_id}", reason, self.plugin_id, self._candidate.origin,
+                     "the plugin's author can mend it: cli: [NAME] in the manifest", problem=True)
+        )  # fmt: skip
 
     def _state_name(self) -> str:
         project = self._services.project
@@ -291,15 +318,15 @@ class PluginContext:
     def _offer(self, kind: OfferKind, name: str, value: Any, description: str = "", args_hint: str = "") -> bool:
         held = self._offers.add(Offer(kind, name, self._ledger.owner, value, description, args_hint))
         if held is not None:
-            self._reject(f"{kind}:{name}", f"the {kind} {name!r} belongs to plugin {held.owner.id!r}")
+            what = "command of the command line" if kind == "cli" else kind
+            self._reject(f"{kind}:{name}", f"the {what} {name!r} belongs to plugin {held.owner.id!r}")
         return held is None
 
-    def _reject(self, subject: str, reason: str) -> None:
-        self.logger.error("Plugin %r: registration REJECTED: %s", self.plugin_id, reason)
-        self._services.log.add(
-            Decision("rejected", subject, reason, self.plugin_id, self._candidate.origin,
-                     fix=f"mibyan plugins disable {self.plugin_id}", problem=True)
-        )  # fmt: skip
+    def _reject(self, subject: str, reason: str, fix: str | None = None) -> None:
+        fix = fix or f"mibyan plugins disable {self.plugin_id}"
+        decision = Decision("rejected", subject, reason, self.plugin_id, self._candidate.origin, fix, problem=True)
+        if self._services.log.add(decision):
+            self.logger.error("Plugin %r: registration REJECTED: %s", self.plugin_id, reason)
 
     def __repr__(self) -> str:
         return f"<PluginContext of {self.plugin_id!r}>"

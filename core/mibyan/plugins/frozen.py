@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
 from mibyan.plugins.context import is_observer, skill_name, skill_path
-from mibyan.plugins.offers import Offer
 from mibyan.plugins.plugin_registry import supplied
 from mibyan.records import replace
 from mibyan.report import Decision
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from mibyan.plugins.context import PluginContext
     from mibyan.plugins.ledger import Ledger
     from mibyan.plugins.manifest import FrozenTool, Manifest
-    from mibyan.plugins.offers import OfferTable
     from mibyan.plugins.services import LoaderServices
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.owner import Owner
@@ -52,7 +50,7 @@ class LazyCheck:
 
 
 def announce(
-    candidate: Candidate, ctx: PluginContext, ledger: Ledger, offers: OfferTable, services: LoaderServices,
+    candidate: Candidate, ctx: PluginContext, ledger: Ledger, services: LoaderServices,
     activate: Callable[[], None], resolve: Callable[[str], Any], *, rank: int,
 ) -> dict[str, ToolEntry]:  # fmt: skip
     """Register what a manifest defines: tools without handlers, hooks, commands, toolsets, skills, backends.
@@ -61,7 +59,6 @@ def announce(
         candidate: The plugin, with its manifest.
         ctx: Its context.
         ledger: Its ledger.
-        offers: The runtime's offers.
         services: The runtime's parts.
         activate: Imports the plugin.
         resolve: Imports the plugin and gives what `module:attribute` names.
@@ -81,25 +78,25 @@ def announce(
     hooks = _hooks_of(candidate, manifest, services)
     if hooks:
         services.hooks.announce(ledger.owner, hooks, activate, rank=rank, observer=is_observer(manifest))
-    offer_manifest(candidate, ctx, ledger, offers)
+    offer_manifest(candidate, ctx, ledger)
     ledger.require_no_refusal()
     return entries
 
 
-def offer_manifest(candidate: Candidate, ctx: PluginContext, ledger: Ledger, offers: OfferTable) -> None:
+def offer_manifest(candidate: Candidate, ctx: PluginContext, ledger: Ledger) -> None:
     """Register what a manifest, frozen or not, defines beside tools and hooks."""
-    manifest, owner = ctx.manifest, ledger.owner
+    manifest = ctx.manifest
     for name, toolset in manifest.toolsets.items():
         ctx.register_toolset(name, toolset.tools, toolset.includes, toolset.description)
     for command in manifest.commands:
-        offers.add(Offer("command", command.name, owner, None, command.description, command.args_hint))
+        ctx._offer("command", command.name, None, command.description, command.args_hint)
     for name in manifest.cli:
-        offers.add(Offer("cli", name, owner))
+        ctx.offer_cli(name)
     for name, target in manifest.environments.items():
-        offers.add(Offer("environment", name, owner, target))
+        ctx._offer("environment", name, target)
     for path in manifest.skills:
         found = skill_path(candidate, path)
-        offers.add(Offer("skill", skill_name(found), owner, found))
+        ctx._offer("skill", skill_name(found), found)
     ledger.offered += len(manifest.environments) + len(manifest.skills)
 
 

@@ -166,7 +166,7 @@ class PluginLoader:
     @property
     def offers(self) -> OfferedThings:
         """What plugins offer beside tools and hooks: commands, skills, terminal backends."""
-        return OfferedThings(self._loading.offers, self.activate)
+        return OfferedThings(self._loading.offers, self.activate, self.load)
 
     def run_command(self, name: str, text: str = "") -> Any:
         """Run a plugin's command in the plugin's name (`mibyan command NAME …`); what it gives, awaited.

@@ -12,6 +12,7 @@ from mibyan.plugins import frozen
 from mibyan.plugins.context import PluginContext
 from mibyan.plugins.gates import may_override, operator_entry
 from mibyan.plugins.ledger import Ledger, OptIn
+from mibyan.plugins.making import close_of
 from mibyan.plugins.offers import OfferTable
 from mibyan.plugins.plugin_registry import PluginRegistry
 from mibyan.plugins.rows import day, moment
@@ -104,7 +105,7 @@ class Loading:
 
         if learned is None:
             slot.announced = frozen.announce(
-                slot.candidate, ctx, ledger, self.offers, self._services, activate,
+                slot.candidate, ctx, ledger, self._services, activate,
                 lambda target: self._resolve(plugin_id, target), rank=slot.rank,
             )  # fmt: skip
             return "its manifest says what it offers"
@@ -112,7 +113,7 @@ class Loading:
 
         recall = Recall(learned, slot.candidate, ledger.owner, activate, self._services)
         slot.recalled = recall.tools()
-        recall.announce(ctx, ledger, self.offers, rank=slot.rank)
+        recall.announce(ctx, ledger, rank=slot.rank)
         return f"what it offers was learned on {day(moment(learned.time))}"
 
     def run(self, slot: PluginSlot, targets: Collection[str]) -> None:
@@ -176,7 +177,7 @@ class Loading:
         if slot.learned is not None:
             ledger.recalled = dict(slot.recalled)
         elif not slot.is_frozen:
-            frozen.offer_manifest(slot.candidate, ctx, ledger, self.offers)
+            frozen.offer_manifest(slot.candidate, ctx, ledger)
         ledger.acts, ledger.looked_at = None if slot.is_frozen else [], ""
         recorder = Recorder(code.name, targets, keep=isinstance(code, InstalledCode))
         register_plugin(code, ctx, ledger, recorder, self._services)
@@ -261,7 +262,7 @@ class Loading:
         self._services.hooks.remove_owner(ledger.owner)
         self._services.store.remove_owner(ledger.owner, returns=returns)
         services = self.offers.remove_owner(ledger.owner)
-        closing = [close for service in services if callable(close := _read_close(service))]
+        closing = [close for service in services if callable(close := close_of(service))]
         for callback in (*last_words, *closing, *reversed(ledger.callbacks)):
             if ledger.pid == os.getpid():
                 self._call(slot, ledger, callback)
@@ -312,11 +313,3 @@ class Loading:
         self._services.log.add(
             Decision("warning", f"plugin:{slot.id}", reason, slot.id, slot.candidate.origin, fix, problem=True)
         )
-
-
-def _read_close(service: Any) -> Any:
-    """A service's `close`, `None` if it has none; a service whose attributes raise has none either, nor has a class."""
-    try:
-        return None if isinstance(service, type) else getattr(service, "close", None)
-    except Exception:
-        return None

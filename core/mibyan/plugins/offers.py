@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mibyan.errors import PluginError
+from mibyan.plugins.making import Making
 from mibyan.records import record
 from mibyan.text import one_line, suggest
 from mibyan.tools.current import Current, acting
@@ -43,8 +44,7 @@ class OfferTable:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._offers: dict[tuple[str, str], Offer] = {}
-        #: What the factories of services made, oldest first.
-        self._made: dict[Offer, Any] = {}
+        self._services = Making()
 
     def add(self, offer: Offer) -> Offer | None:
         """Keep `offer`, in the place of its owner's former one.
@@ -80,31 +80,21 @@ class OfferTable:
         """The service of an offer, made on first use.
 
         Raises:
-            PluginError: The plugin was unloaded meanwhile.
+            PluginError: The plugin was unloaded meanwhile, or making it needs the service itself.
+            BaseException: Whatever the factory raises; the next one who asks tries again.
         """
-        with self._lock:
-            if offer in self._made:
-                return self._made[offer]
-        service = make()
-        with self._lock:
-            if self._offers.get((offer.kind, offer.name)) is not offer:
-                raise PluginError(
-                    f"plugin {offer.owner.id!r} provides {offer.name!r} no longer", plugin_id=offer.owner.id
-                )
-            return self._made.setdefault(offer, service)
+        return self._services.made(offer, make, lambda: self._offers.get((offer.kind, offer.name)) is offer)
 
     def after_fork(self) -> None:
         """In a child process: services that were made are the parent's, with its connections; they are made anew."""
         self._lock = threading.Lock()
-        self._made = {}
+        self._services = Making()
 
     def remove_owner(self, owner: Owner) -> list[Any]:
         """Take away what `owner` offers; the services that were made of it, the last one first."""
         with self._lock:
             self._offers = {key: offer for key, offer in self._offers.items() if offer.owner is not owner}
-            gone = [service for offer, service in self._made.items() if offer.owner is owner]
-            self._made = {offer: service for offer, service in self._made.items() if offer.owner is not owner}
-        return gone[::-1]
+        return self._services.taken(owner)
 
 
 class OfferedThings:
@@ -113,31 +103,42 @@ class OfferedThings:
     Args:
         table: The offers.
         activate: Imports the plugin with an id.
+        load: Loads the plugins, if that hasn't happened.
     """
 
-    def __init__(self, table: OfferTable, activate: Callable[[str], None]) -> None:
+    def __init__(self, table: OfferTable, activate: Callable[[str], None], load: Callable[[], None]) -> None:
         self._table = table
         self._activate = activate
+        self._load = load
 
     @property
     def commands(self) -> Mapping[str, Offer]:
         """Commands by name; an announced one has no `value` until its plugin is imported."""
-        return self._table.of_kind("command")
+        return self._of_kind("command")
 
     @property
     def cli(self) -> Mapping[str, Offer]:
         """The names that manifests add to the command line, each with its plugin."""
-        return self._table.of_kind("cli")
+        return self._of_kind("cli")
 
     @property
     def environments(self) -> Mapping[str, Offer]:
         """Terminal backends that manifests name; `loader.resolve(offer.owner.id, offer.value)` gives the class."""
-        return self._table.of_kind("environment")
+        return self._of_kind("environment")
 
     @property
     def skills(self) -> Mapping[str, Offer]:
-        """Skills by name; `value` is the path."""
-        return self._table.of_kind("skill")
+        """Skills by name; `value` is the absolute path of the folder with a `SKILL.md`, or of the `.md` file."""
+        return self._of_kind("skill")
+
+    @property
+    def services(self) -> Mapping[str, Offer]:
+        """Services by name, as far as they are known; `Runtime.provided(name)` gives one."""
+        return self._of_kind("service")
+
+    def _of_kind(self, kind: OfferKind) -> Mapping[str, Offer]:
+        self._load()
+        return self._table.of_kind(kind)
 
     def command(self, name: str) -> Offer:
         """A command with its handler; its plugin is imported if need be.

@@ -88,14 +88,14 @@ class Recall:
         except (MibyanError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
             raise DamagedError(f"{type(error).__name__}: {error}") from error
 
-    def announce(self, ctx: PluginContext, ledger: Ledger, table: OfferTable, *, rank: int) -> None:
+    def announce(self, ctx: PluginContext, ledger: Ledger, *, rank: int) -> None:
         """Register everything.
 
         Raises:
             MibyanError: Something can't be registered (any more).
             DamagedError: What was kept isn't what Mibyan writes; something may be registered.
         """
-        offer_manifest(self._candidate, ctx, ledger, table)
+        offer_manifest(self._candidate, ctx, ledger)
         try:
             for index, act in enumerate(self._learned.acts):
                 self._perform(index, act, ctx)

@@ -141,7 +141,8 @@ def _register_parts(parts: Parts, ctx: PluginContext, ledger: Ledger, services: 
         names = set(ctx.add_hooks(source)) - _OWN_HOOKS
         ledger.offered += len(names)
         if ctx.manifest.frozen:
-            extra = sorted(set(marked(source)) - set(ctx.manifest.hooks) - _OWN_HOOKS)
+            told = {*ctx.manifest.hooks, *(["mibyan_cli"] if ctx.manifest.cli else []), *_OWN_HOOKS}
+            extra = sorted(set(marked(source)) - told)
             ledger.drift += [f"the hook {name!r}" for name in extra]
     for registrar in parts.registrars:
         services.awaited(registrar(ctx) if _takes_context(registrar) else registrar())

@@ -9,6 +9,7 @@ COMMANDS = {
     "tools": "mibyan.cli.commands.tools:tools",
     "toolsets": "mibyan.cli.commands.toolsets:toolsets",
     "plugins": "mibyan.cli.commands.plugins:plugins",
+    "command": "mibyan.cli.commands.command:command",
     "config": "mibyan.cli.commands.config:config",
     "doctor": "mibyan.cli.commands.doctor:doctor",
     "completion": "mibyan.cli.commands.completion:completion",
