@@ -88,9 +88,9 @@ class DecisionLog:
             self._decisions[decision] = None
             return True
 
-    def forget(self, subject: str) -> None:
-        """Drop what was said about `subject` (it is about to be decided anew)."""
-        self._drop(lambda decision: decision.subject == subject)
+    def forget(self, subject: str, origin: str | None = None) -> None:
+        """Drop what was said about `subject` (it is about to be decided anew); with an origin only of what is there."""
+        self._drop(lambda decision: decision.subject == subject and origin in {None, decision.origin})
 
     def retract(self, plugin_id: str, kinds: Collection[str]) -> None:
         """Drop the decisions of some kinds that came of what a plugin did: it is gone, and they aren't so any more."""

@@ -13,6 +13,7 @@ import threading
 import types
 import warnings
 from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -129,8 +130,25 @@ def test_a_good_transaction_lets_everything_stay() -> None:
 
 def test_other_modules_may_stay() -> None:
     """A library that was imported on the way stays: others may have got hold of it."""
-    run(lambda: add_module("a_library_of_test"), fail=True)
+
+    def imported() -> None:
+        add_module("a_library_of_test").__spec__ = ModuleSpec("a_library_of_test", None)
+        add_module("a_library_of_test.made_up")
+
+    run(imported, fail=True)
+    assert sys.modules.pop("a_library_of_test.made_up", None) is not None
     assert sys.modules.pop("a_library_of_test", None) is not None
+
+
+@pytest.mark.parametrize(
+    "module",
+    [types.ModuleType("made_up_by_test"), sys, object(), None],
+    ids=["made up", "another", "no module", "none"],
+)
+def test_a_module_that_no_import_made_goes(module: Any) -> None:
+    """What plugin code puts into `sys.modules` itself, a new name for another module too, is taken back."""
+    run(lambda: sys.modules.__setitem__("made_up_by_test", module), fail=True)
+    assert "made_up_by_test" not in sys.modules
 
 
 def test_a_removed_module_leaves_its_package() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.config import kinds
 from mibyan.config.section import Key, Section, to_plain
+from mibyan.schema.adapters import adapter_class
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -21,20 +22,16 @@ def key_adapter(name: str) -> TypeAdapter[Any]:
 
     One for each key, made when it is needed: that of the whole settings takes a hundred milliseconds to make.
     """
-    from pydantic import TypeAdapter
-
     from mibyan.config.settings import Settings
 
-    return TypeAdapter(_hints(Settings)[name])
+    return adapter_class()(_hints(Settings)[name])
 
 
 def settings_adapter() -> TypeAdapter[Any]:
     """What checks, and describes, the settings as a whole."""
-    from pydantic import TypeAdapter
-
     from mibyan.config.settings import Settings
 
-    return TypeAdapter(typing.cast(Any, Settings))
+    return adapter_class()(typing.cast(Any, Settings))
 
 
 def section_schema(kind: type[Section], handler: Any) -> Any:

@@ -100,7 +100,7 @@ class Admission:
 
     def _attempt(self, slot: PluginSlot, do: Callable[[], None]) -> None:
         """Do something with a plugin; its failure is a state of that plugin and nothing else."""
-        self._services.log.forget(f"plugin:{slot.id}")
+        self._services.log.forget(f"plugin:{slot.id}", slot.candidate.origin)
         self._services.log.retract(slot.id, {FAILED})
         slot.lost = ()
         try:
@@ -127,7 +127,7 @@ class Admission:
         self._policies.settle(slot)
 
     def _refuse(self, slot: PluginSlot, refusal: Refusal) -> None:
-        self._services.log.forget(f"plugin:{slot.id}")
+        self._services.log.forget(f"plugin:{slot.id}", slot.candidate.origin)
         slot.become(*refusal)
         slot.loaded_at = None
         self._settle(slot)

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from mibyan.schema.adapters import adapter_class
+
 _TARGET = r"^\.*[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
 _TOOL = r"^[a-zA-Z0-9_-]{1,64}$"
 _NAME = r"^[^\x00-\x1f\x7f]{1,200}$"
@@ -19,6 +21,8 @@ PATTERNS = {
     _TOOL: "1 to 64 letters, digits, '_' and '-'",
     _NAME: "a name on one line, 1 to 200 characters",
 }
+
+adapter_class()  # before the first model
 
 Name = Annotated[str, Field(pattern=_NAME)]
 ToolName = Annotated[str, Field(pattern=_TOOL)]

@@ -216,11 +216,20 @@ class ProcessState:
         added = [(name, module) for name, module in sys.modules.copy().items() if name not in self.modules]
         for name, module in sorted(added, key=lambda item: -item[0].count(".")):
             # A package goes only with all that lies in it: somebody else may live there too.
-            if belongs(name, module) and not any(other.startswith(f"{name}.") for other in sys.modules.copy()):
+            goes = belongs(name, module) or ("." not in name and not _was_imported(name, module))
+            if goes and not any(other.startswith(f"{name}.") for other in sys.modules.copy()):
                 remove_module(name, module)
         for name, module in self.modules.items():
             if sys.modules.get(name, _MISSING) is not module:
                 sys.modules[name] = module
+
+
+def _was_imported(name: str, module: Any) -> bool:
+    """Whether the import system put a module there under that name; never raises, whatever stands in `sys.modules`."""
+    try:
+        return bool(vars(module)["__spec__"].name == name)
+    except Exception:
+        return False
 
 
 def remove_module(name: str, module: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,7 @@ def register_plugin(
         _register_parts(parts, ctx, ledger, services)
     ledger.require_no_refusal()
     if not ledger.offered and not recorder.calls and not ctx.manifest.frozen:
-        raise _offers_nothing(ctx, parts, was_there=was_there)
+        raise _offers_nothing(ctx, parts, sys.modules.get(code.name), was_there=was_there)
 
 
 def current(ctx: PluginContext, ledger: Ledger, services: LoaderServices, recorder: Recorder | None = None) -> Current:
@@ -167,7 +168,17 @@ def _functions_of(code: PluginCode) -> list[ToolFunction[..., Any]]:
     return list(dict.fromkeys(found))
 
 
-def _offers_nothing(ctx: PluginContext, parts: Parts, *, was_there: bool) -> PluginError:
+def _is_standard(module: ModuleType) -> bool:
+    """Whether a module is the standard library's, which comes before what is installed."""
+    folder, file = os.path.dirname(os.__file__), _read(module, "__file__")  # noqa: PTH120 - text
+    if module.__name__.partition(".")[0] not in sys.stdlib_module_names:
+        return False
+    return not isinstance(file, str) or (file.startswith(folder) and "-packages" not in file[len(folder) :])
+
+
+def _offers_nothing(
+    ctx: PluginContext, parts: Parts, module: ModuleType | None, *, was_there: bool
+) -> PluginError:  # fmt: skip
     unknown = sorted({name for source in parts.hooks for name in marked(source) if name not in HOOK_ARGUMENTS})
     if unknown:
         meant = [suggest(name, HOOK_ARGUMENTS) for name in unknown]
@@ -178,7 +189,15 @@ def _offers_nothing(ctx: PluginContext, parts: Parts, *, was_there: bool) -> Plu
         reason = f"it offers nothing: there is no hook {', '.join(told)}, and it has neither register(ctx) nor a tool"
         return PluginError(reason, plugin_id=ctx.plugin_id, hint=f"The hooks are: {', '.join(sorted(HOOK_ARGUMENTS))}.")
     reason = "it offers nothing: its import registered no tool, and it has neither register(ctx) nor a hook"
-    if was_there:
-        reason += " (its module had been imported before the plugin was loaded)"
     hint = "Write `def register(ctx): ...`, or use @mibyan.tool or @mibyan.hookimpl at the top level of its module."
+    register = _read(module, "register")
+    if register is not None and not callable(register):
+        reason = f"it offers nothing: its `register` is {type(register).__name__}, not a function"
+    elif module is not None and _is_standard(module):
+        reason = (
+            f"it offers nothing: the module {module.__name__!r}, which its entry point names, is the standard library's"
+        )
+        hint = "Tell the plugin's author to give its module another name."
+    elif was_there:
+        reason += " (its module had been imported before the plugin was loaded)"
     return PluginError(reason, plugin_id=ctx.plugin_id, hint=hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mibyan.errors import ToolSchemaError
+from mibyan.schema.adapters import adapter_class
 from mibyan.schema.parts import rewrite
 from mibyan.schema.place import place
 from mibyan.schema.plaintypes import is_field
@@ -38,15 +39,13 @@ class RichTypes:
         self._adapters = {name: self._adapter(name, *each) for name, each in types.items()}
 
     def _adapter(self, name: str, annotation: Any, default: Any) -> TypeAdapter[Any]:
-        from pydantic import TypeAdapter
-
         local_names = self._scope.local_names()
         annotation = acceptable(annotation, local_names)
         if name in self._fields:
             annotation = Annotated[annotation, default]
         try:
             # pydantic looks names up in the frame that calls it: that is how to give it a function's scope.
-            global_names = {**self._scope.global_names(), "__adapter__": TypeAdapter, "__type__": annotation}
+            global_names = {**self._scope.global_names(), "__adapter__": adapter_class(), "__type__": annotation}
             made: TypeAdapter[Any] = eval("__adapter__(__type__)", global_names, local_names)  # noqa: S307 - no text of others
             return made
         except Exception as error:  # pydantic's own, or of a type's `__get_pydantic_core_schema__`
@@ -63,8 +62,6 @@ class RichTypes:
         Raises:
             ToolSchemaError: A type can be validated but not be expressed.
         """
-        from pydantic import TypeAdapter
-
         for name, adapter in self._adapters.items():
             try:
                 adapter.json_schema(schema_generator=_generator())
@@ -72,7 +69,7 @@ class RichTypes:
                 raise self._refused(name, error) from error
         mode: Literal["validation"] = "validation"
         inputs = [(name, mode, adapter) for name, adapter in self._adapters.items()]
-        found, shared = TypeAdapter.json_schemas(inputs, schema_generator=_generator())
+        found, shared = adapter_class().json_schemas(inputs, schema_generator=_generator())
         schemas = {name: rewrite(schema, _untitled) for (name, _), schema in found.items()}
         definitions = {name: rewrite(schema, _untitled) for name, schema in shared.get("$defs", {}).items()}
         return schemas, definitions
