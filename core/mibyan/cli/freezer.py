@@ -1,4 +1,4 @@
-"""Freezing one plugin in a process of its own: `python -m mibyan.cli.freezer PATH HOME ANSWER SECONDS`.
+"""Freezing one plugin in a process of its own: `python -m mibyan.cli.freezer PATH HOME ANSWER SETTINGS SECONDS`.
 
 The plugin's code may do what it likes here: print, exit, hang. The answer goes to a file, as JSON.
 """
@@ -26,19 +26,20 @@ FILE_LIMIT = 64 * 1024 * 1024
 GRACE = 5
 
 
-def main(path: str, home: str, answer: str) -> None:
+def main(path: str, home: str, answer: str, settings: str) -> None:
     """Load the plugin at `path` and write what its code says.
 
     Args:
         path: As for `find_authored`.
         home: An empty folder, the runtime's home.
-        answer: The file to write: `{"keys", "notes", "variables"}`, or `{"error", "hint"}`.
+        answer: The file to write: `{"keys", "notes", "variables", "unregistered"}`, or `{"error", "hint"}`.
+        settings: A JSON file with what the plugin is given as its own settings, beside the defaults of their schema.
     """
     from mibyan.plugins.learning import UnlearnableError
 
     environ = dict(os.environ)
     try:
-        said = _frozen(path, home, environ)
+        said = _frozen(path, home, environ, json.loads(Path(settings).read_bytes()))
     except UnlearnableError as error:
         said = {"error": str(error), "hint": None}
     except MibyanError as error:
@@ -46,8 +47,9 @@ def main(path: str, home: str, answer: str) -> None:
     Path(answer).write_text(json.dumps(said), encoding="utf-8")
 
 
-def _frozen(path: str, home: str, environ: dict[str, str]) -> dict[str, Any]:
+def _frozen(path: str, home: str, environ: dict[str, str], settings: dict[str, Any]) -> dict[str, Any]:
     from mibyan.plugins.alone import Alone
+    from mibyan.plugins.defaults import defaults_of
     from mibyan.plugins.freezing import Freezing, tools_of
     from mibyan.plugins.learning import require_no_secret
     from mibyan.plugins.sources.authored import find_authored
@@ -55,7 +57,9 @@ def _frozen(path: str, home: str, environ: dict[str, str]) -> dict[str, Any]:
 
     found = find_authored(Path(path))
     sys.path[:0] = found.folders
-    with Runtime(home) as runtime:
+    own = {**defaults_of(found.data.get("config_schema")), **settings}
+    config = {"plugins": {"entries": {found.candidate.id: {"config": own}}}} if own else None
+    with Runtime(home, config=config) as runtime:
         services = runtime._parts.plugins._services
         written = [tool for tool in tools_of(found.data) if tool.get("target")]
         plugin = Alone(found.candidate, services, expected=len(written))
@@ -63,7 +67,9 @@ def _frozen(path: str, home: str, environ: dict[str, str]) -> dict[str, Any]:
         keys = freezing.keys()
         variables = sorted(_variables(found) & environ.keys())
         require_no_secret(keys, variables, services, environ)
-        return {"keys": keys, "notes": freezing.notes, "variables": variables}
+        return {
+            "keys": keys, "notes": freezing.notes, "variables": variables, "unregistered": freezing.unregistered(),
+        }  # fmt: skip
 
 
 def _variables(found: Authored) -> set[str]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from mibyan.cli import exits
-from mibyan.cli.freezing import freeze
+from mibyan.cli.freezing import Interpreter, freeze
 from mibyan.cli.output import say
+from mibyan.cli.settings_file import read_settings, require_valid
 from mibyan.errors import MibyanError, PluginError
 from mibyan.paths import write_atomic
 from mibyan.plugins.manifest import manifest_json_schema, parse_manifest
 from mibyan.plugins.manifest_edit import differences, merged, text_of
 from mibyan.plugins.sources.authored import find_authored, read
+from mibyan.records import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from mibyan.cli.freezing import Frozen
     from mibyan.cli.invocation import Invocation
@@ -26,8 +30,9 @@ TIMEOUT = 60.0
 
 
 def run(
-    invocation: Invocation, words: Sequence[str], *, write: bool, check: bool, schema: bool, timeout: float | None
-) -> int:
+    invocation: Invocation, words: Sequence[str], *, write: bool, check: bool, schema: bool, prune: bool,
+    config: str | None, timeout: float | None,
+) -> int:  # fmt: skip
     """Do what the options say; the exit code.
 
     Raises:
@@ -40,12 +45,39 @@ def run(
         invocation.out.document(manifest_json_schema())
         return exits.OK
     if len(words) != 1:
-        raise exits.UsageError("one PATH is needed: a plugin's folder, or a project with a pyproject.toml")
-    found = find_authored(Path(words[0]))
-    try:
-        frozen = freeze(found, timeout=TIMEOUT if timeout is None else timeout)
-    except PluginError as error:
-        return _failed(invocation, error)
+        raise exits.UsageError("one PATH is needed: a plugin's folder, a project with a pyproject.toml, or a wheel")
+    settings = read_settings(config)
+    with _authored(Path(words[0]), write=write) as found:
+        require_valid(settings, found.data.get("config_schema"), config)
+        try:
+            frozen = freeze(found, timeout=TIMEOUT if timeout is None else timeout, by=Interpreter(settings=settings))
+        except PluginError as error:
+            return _failed(invocation, error)
+        return _compared(invocation, found, frozen.pruned() if prune else frozen, write=write, check=check)
+
+
+@contextmanager
+def _authored(path: Path, *, write: bool) -> Iterator[Authored]:
+    """The plugin at a path; a wheel is unpacked as long as this lasts.
+
+    Raises:
+        UsageError: It is a wheel, and is to be written to.
+        NotAPluginError: There is none.
+    """
+    if path.suffix != ".whl" or not path.is_file():
+        yield find_authored(path)
+        return
+    if write:
+        raise exits.UsageError("a wheel isn't written to: give the project that it is built from, and build it again")
+    from mibyan.cli.checking.archives import unpack
+
+    with TemporaryDirectory(prefix="mibyan-", ignore_cleanup_errors=True) as folder:
+        unpack(path, Path(folder))
+        found = find_authored(Path(folder))
+        yield replace(found, shown=f"{path}: {found.path.relative_to(found.place).as_posix()}")
+
+
+def _compared(invocation: Invocation, found: Authored, frozen: Frozen, *, write: bool, check: bool) -> int:
     new = merged(found.data if found.text is not None else dict(found.data), frozen.keys)
     parse_manifest(new, str(found.path))
     if check:
@@ -66,17 +98,17 @@ def _checked(invocation: Invocation, found: Authored, frozen: Frozen, new: dict[
     told = [{"what": what, "diff": diff} for what, diff in differences(written, new)]
     if invocation.options.as_json:
         invocation.out.document(
-            {"path": str(found.path), "differs": bool(told), "differences": told, "notes": _notes(frozen)}
+            {"path": found.called, "differs": bool(told), "differences": told, "notes": _notes(frozen)}
         )
     else:
         for one in told:
             invocation.out.line(one["diff"])
         _tell(found, frozen)
         if told:
-            say(f"{found.path} isn't what the code says: {', '.join(one['what'] for one in told)}.")
-            say(f"mibyan plugins manifest {found.place} --write")
+            say(f"{found.called} isn't what the code says: {', '.join(one['what'] for one in told)}.")
+            say(f"mibyan plugins manifest {'PROJECT' if found.shown else found.place} --write")
         else:
-            say(f"{found.path} is what the code says.")
+            say(f"{found.called} is what the code says.")
     return exits.FAILED if told else exits.OK
 
 
@@ -87,7 +119,7 @@ def _written(invocation: Invocation, found: Authored, frozen: Frozen, new: dict[
         _require_unchanged(found)
         write_atomic(found.path, text)
     if invocation.options.as_json:
-        document = {"path": str(found.path), "written": write and changed, "manifest": new, "notes": _notes(frozen)}
+        document = {"path": found.called, "written": write and changed, "manifest": new, "notes": _notes(frozen)}
         invocation.out.document(document)
         return exits.OK
     if not write:
@@ -110,12 +142,15 @@ def _require_unchanged(found: Authored) -> None:
 
 
 def _notes(frozen: Frozen) -> list[dict[str, str | None]]:
-    return [{"tool": tool or None, "text": text} for tool, text in frozen.notes]
+    told = [{"tool": tool or None, "text": text} for tool, text in frozen.notes]
+    return told + [{"tool": None, "text": text} for text in frozen.only]
 
 
 def _tell(found: Authored, frozen: Frozen) -> None:
     """What can't be frozen, and what is to be done besides."""
     for tool, text in frozen.notes:
         say(f"{tool}: {text}" if tool else f"{found.candidate.id}: {text}")
+    for text in frozen.only:
+        say(f"{found.candidate.id}: {text} (--prune leaves it out)")
     if found.advice:
         say(found.advice)

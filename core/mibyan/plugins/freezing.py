@@ -65,6 +65,13 @@ class Freezing:
             self._tell_unsaid(act)
         return {key: value for key, value in found.items() if value or key == "tools"}
 
+    def unregistered(self) -> dict[str, list[str]]:
+        """Toolsets and commands that only the manifest has, by key: what its author adds, or what is stale."""
+        toolsets = _as_mapping(self._written.get("toolsets")).keys() - self._toolsets().keys()
+        commands = {one["name"] for one in _as_commands(self._written.get("commands"))}
+        commands -= {act.name for act in self._of("command")}
+        return {key: sorted(names) for key, names in (("toolsets", toolsets), ("commands", commands)) if names}
+
     # Tools -------------------------------------------------------------------------------------------------------
 
     def _tools(self) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from mibyan.errors import MibyanError
 from mibyan.paths import decode_text, read_bytes
 from mibyan.plugins.candidate import Candidate, Target
 from mibyan.plugins.manifest import parse_manifest
-from mibyan.plugins.sources.entrypoints import GROUP, EntryPoint, entry_point
+from mibyan.plugins.sources.entrypoints import GROUP, EntryPoint, entry_point, groups
 from mibyan.plugins.sources.folders import _target
 from mibyan.plugins.sources.ids import differing, distribution_id, name_problem
 from mibyan.plugins.sources.manifests import FOLDER_MANIFEST, WHEEL_MANIFEST, _parse
@@ -50,13 +50,21 @@ class Authored:
     folders: tuple[str, ...] = ()
     #: What has to be done for the file to get into the wheel; empty: nothing.
     advice: str = ""
+    #: What the manifest is called where its path is of no use to anybody; empty: its path.
+    shown: str = ""
+
+    @property
+    def called(self) -> str:
+        """What the manifest is called."""
+        return self.shown or str(self.path)
 
 
 def find_authored(path: Path) -> Authored:
     """The plugin at a path; nothing of it is imported.
 
     Args:
-        path: A folder with a `plugin.yaml`, with a `pyproject.toml`, or a package with a `mibyan.json`; or one of those files.
+        path: A folder with a `plugin.yaml`, with a `pyproject.toml`, a package with a `mibyan.json`, or one of those files;
+            or the folder in which a wheel is unpacked.
 
     Raises:
         NotAPluginError: It is none of them.
@@ -78,6 +86,9 @@ def find_authored(path: Path) -> Authored:
         return _folder(place)
     if (place / WHEEL_MANIFEST).is_file():
         return _package(place)
+    infos = [folder for folder in place.glob("*.dist-info") if (folder / "entry_points.txt").is_file()]
+    if len(infos) == 1:
+        return _unpacked(place, infos[0])
     raise NotAPluginError(f"{path} isn't a plugin: it has neither {FOLDER_MANIFEST} nor {_PROJECT}",
                           hint=f"Write a {FOLDER_MANIFEST} with at least `id: {place.name}`.")  # fmt: skip
 
@@ -117,6 +128,29 @@ def _package(root: Path) -> Authored:
     target = Target("module", manifest.module or ".".join(names))
     candidate = Candidate(manifest.id or root.name, "pip", str(path), manifest.version, root, target, manifest)
     return Authored(candidate, root, path, data, text, (str(top.parent),))
+
+
+def _unpacked(root: Path, info: Path) -> Authored:
+    """A wheel that is unpacked."""
+    file = info / "entry_points.txt"
+    lines = groups(decode_text(read_bytes(file, limit=_LIMIT), file)).get(GROUP, [])
+    if len(lines) != 1:
+        raise NotAPluginError(
+            f"{file.name} has {len(lines)} entry points in {GROUP!r}: a plugin has one", origin=str(file)
+        )
+    name, entry = info.name.removesuffix(".dist-info").rpartition("-")[0], entry_point(*lines[0])
+    plugin_id, folders = distribution_id(name), _packages(root, entry.module)
+    named = [info / "extra_metadata" / WHEEL_MANIFEST, *(folder / FOLDER_MANIFEST for folder in folders)]
+    path = next((one for one in named if one.is_file()), named[0])
+    data, text = read(path) if path.is_file() else ({"manifest_version": 1, "id": plugin_id}, None)
+    manifest = parse_manifest(_alone(data), str(path))
+    problem = differing(entry.name, plugin_id, "entry point's name") or differing(manifest.id, plugin_id, "manifest")
+    inner = root.joinpath(*entry.module.split("."))
+    candidate = Candidate(
+        plugin_id, "pip", str(path), manifest.version, inner if inner.is_dir() else None,
+        None if problem else Target("entry_point", entry.value), manifest, problem, distribution=name,
+    )  # fmt: skip
+    return Authored(candidate, root, path, data, text, (str(root),))
 
 
 def _project(root: Path) -> Authored:
@@ -211,8 +245,12 @@ def _beginning(plugin_id: str, said: Mapping[str, Any]) -> dict[str, Any]:
     return {**data, "description": description} if isinstance(description, str) and description else data
 
 
-def read(path: Path) -> tuple[dict[str, Any], str]:
+def read(path: Path, what: str = "a manifest is") -> tuple[dict[str, Any], str]:
     """What is in a manifest's file, as far as it is a mapping, and its text.
+
+    Args:
+        path: A `.json`, or YAML.
+        what: What has to be a mapping, for the message.
 
     Raises:
         MibyanError: It isn't YAML or JSON, or no mapping.
@@ -223,7 +261,7 @@ def read(path: Path) -> tuple[dict[str, Any], str]:
     except (ValueError, RecursionError) as error:
         raise MibyanError(f"{path} can't be read: {error}", origin=str(path), hint="Mend the file.") from None
     if not isinstance(data, dict):
-        raise MibyanError(f"{path}: a manifest is a mapping of keys", origin=str(path), hint="Mend the file.")
+        raise MibyanError(f"{path}: {what} a mapping of keys", origin=str(path), hint="Mend the file.")
     return data, text
 
 

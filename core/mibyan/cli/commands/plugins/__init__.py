@@ -8,5 +8,5 @@ from mibyan.cli.commands.plugins.group import plugins
 __all__ = ["authoring", "listing", "plugins", "switching", "trusting"]
 
 #: The order of the help: what there is, what is wanted of it, what authors do.
-_ORDER = ("list", "show", "enable", "disable", "trust", "untrust", "manifest")
+_ORDER = ("list", "show", "enable", "disable", "trust", "untrust", "manifest", "check")
 plugins.commands = {name: plugins.commands[name] for name in _ORDER}
