@@ -512,7 +512,7 @@ def test_L2_a_command_that_is_killed_leaves_nothing_running(weather: Path, tmp_p
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     words = ["plugins", "manifest", str(weather), "--timeout", "3"]
     script = (
-        "import os, sys\nfrom mibyan.cli import freezing\nfreezing._waited = lambda *_: os._exit(9)\n"
+        "import os, sys\nfrom mibyan.cli import apart\napart._waited = lambda *_: os._exit(9)\n"
         f"from mibyan.cli.main import main\nmain({words!r})\n"
     )
     try:

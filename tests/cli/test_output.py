@@ -32,6 +32,16 @@ def test_a_document_is_json_in_every_encoding(monkeypatch: pytest.MonkeyPatch, e
     assert ("✓" in data.decode(encoding)) is encoding.startswith("utf")
 
 
+def test_a_document_has_no_key_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that isn't text becomes text, and never the same one as another (dispatch.C6)."""
+    pairs = []
+    text = written(
+        monkeypatch, "utf-8", lambda out: out.document({"a": [{1: "one", "1": "text", None: "none"}]})
+    ).decode()
+    json.loads(text, object_pairs_hook=lambda found: pairs.append([key for key, _ in found]))
+    assert pairs[0] == ["1", "1 (2)", "null"]
+
+
 @pytest.mark.parametrize(
     "value",
     [float("nan"), "\udcff", {1: 2, "1": 3}, {"x": object()}, [b"bytes"]],

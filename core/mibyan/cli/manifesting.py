@@ -73,7 +73,11 @@ def _authored(path: Path, *, write: bool) -> Iterator[Authored]:
 
     with TemporaryDirectory(prefix="mibyan-", ignore_cleanup_errors=True) as folder:
         unpack(path, Path(folder))
-        found = find_authored(Path(folder))
+        try:
+            found = find_authored(Path(folder))
+        except MibyanError as error:
+            message = error.message.replace(f"{folder}/", f"{path}: ")
+            raise MibyanError(message, origin=str(path), hint=error.hint) from None
         yield replace(found, shown=f"{path}: {found.path.relative_to(found.place).as_posix()}")
 
 

@@ -93,6 +93,7 @@ class Output:
         try:
             text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
             text.encode()
+            _require_text_keys(value)
         except (TypeError, ValueError, RecursionError):
             text = json.dumps(to_data(value), ensure_ascii=False, indent=2)
         self.json_text(text)
@@ -141,6 +142,17 @@ class Output:
         stream = self._stream
         with suppress(OSError, ValueError, AttributeError):
             _point_nowhere(stream.fileno())  # type: ignore[union-attr]
+
+
+def _require_text_keys(value: Any) -> None:
+    """Raise `TypeError` if a key isn't text: as JSON it could be the same as another one."""
+    if isinstance(value, dict):
+        "".join(value)
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return
+    for item in value:
+        _require_text_keys(item)
 
 
 def _point_nowhere(descriptor: int) -> None:

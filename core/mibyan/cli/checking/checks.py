@@ -82,6 +82,11 @@ class Checklist:
     def __init__(self, left_out: Iterable[str] = ()) -> None:
         self._left_out = frozenset(_expanded(left_out))
         self._found: list[Check] = []
+        self._names: dict[str, str] = {}
+
+    def call(self, place: str, shown: str) -> None:
+        """Call a place something else from now on: a scratch folder's name tells nobody anything."""
+        self._names[place] = shown
 
     def ok(self, check_id: str, text: str) -> None:
         """It is as it should be."""
@@ -102,8 +107,13 @@ class Checklist:
 
     def _add(self, status: Status, check_id: str, text: str, fix: str | None = None, origin: str | None = None) -> None:
         if check_id not in self._left_out:
-            plain = [None if part is None else one_line(part, _LIMIT) for part in (fix, origin)]
-            self._found.append(Check(check_id, status, RULES[check_id], one_line(text, _LIMIT), *plain))
+            plain = [None if part is None else self._plain(part) for part in (fix, origin)]
+            self._found.append(Check(check_id, status, RULES[check_id], self._plain(text), *plain))
+
+    def _plain(self, text: str) -> str:
+        for place, shown in self._names.items():
+            text = text.replace(place, shown)
+        return one_line(text, _LIMIT)
 
     def has_failed(self, check_id: str) -> bool:
         """Whether a check has failed."""
@@ -120,7 +130,8 @@ class Checklist:
         mine = [check for check in self._found if check.id == check_id]
         problems = [check for check in mine if check.status in {"fail", "warn"}]
         fine = [check for check in mine if check.status == "ok"]
-        return list(dict.fromkeys(problems)) or fine[-1:] or mine[:1]
+        told = {(check.status, check.text): check for check in reversed(problems)}  # the first that said so
+        return list(reversed(told.values())) or fine[-1:] or mine[:1]
 
     @property
     def is_ok(self) -> bool:

@@ -128,7 +128,8 @@ class Examination:
             self._tried(trial, facts, environment)
 
     def _project(self, root: Path, *, keep: bool) -> None:
-        facts = project_facts(root, self._found)
+        self._found.skip(["archive"], "it is a project")
+        facts = project_facts(root, self._found, "" if keep else "PROJECT")
         if facts is None:
             return
         self._judged(facts)
@@ -180,6 +181,7 @@ class Examination:
     def _unpacked(self, archive: Path, name: str) -> Path:
         target = self._folder / name
         target.mkdir()
+        self._found.call(f"{target}/", f"{archive.name}: ")
         unpack(archive, target)
         return target
 

@@ -43,6 +43,8 @@ class Facts:
     tops: tuple[str, ...] = ()
     #: The file that says name, version and entry points.
     origin: str = ""
+    #: What the folder is called in commands; empty: its path.
+    called: str = ""
 
     def shown(self, path: Path) -> str:
         """A path of it as people know it: relative to its root."""

@@ -173,7 +173,7 @@ def _judge_manifest(facts: Facts, found: Checklist) -> None:
     _judge_shipped(facts, found, source=None)
     if facts.manifest is None:
         found.warn("manifest", "it has no manifest: nothing is known of it without importing it",
-                   f"mibyan plugins manifest {facts.root if facts.form != 'wheel' else 'PROJECT'} --write", facts.origin)  # fmt: skip
+                   f"mibyan plugins manifest {facts.called or facts.root} --write", facts.origin)  # fmt: skip
         found.skip(["schemas"], "it has no manifest")
         return
     where = facts.shown(facts.manifest)
@@ -215,10 +215,12 @@ def _judge_shipped(facts: Facts, found: Checklist, source: Path | None) -> None:
         found.skip(["manifest.shipped"], why)
         return
     line = '[tool.hatch.build.targets.wheel.extra-metadata] "mibyan.json" = "mibyan.json"'
-    if facts.manifest is None:
-        tell = found.warn if source is None else found.fail
-        what = "" if source is None else f", though the project has {source.name}"
-        tell("manifest.shipped", f"the wheel has no manifest{what}", line, facts.origin)
+    if facts.manifest is None and source is None:
+        found.skip(["manifest.shipped"], "there is no manifest")
+    elif facts.manifest is None:
+        found.fail(
+            "manifest.shipped", f"the wheel has no manifest, though the project has {source}", line, facts.origin
+        )
     elif "extra_metadata" not in facts.manifest.parts:
         found.warn("manifest.shipped", f"the manifest is package data ({facts.shown(facts.manifest)}): in the dist-info it is found in editable installs too",
                    line, facts.origin)  # fmt: skip
@@ -231,7 +233,7 @@ def _judge_range(manifest: Manifest, where: str, found: Checklist) -> None:
     from packaging.specifiers import SpecifierSet
 
     if not manifest.requires_mibyan:
-        found.warn("requires-mibyan", "it doesn't say which versions of Mibyan it works with", f'requires_mibyan: ">={_short()}"', where)  # fmt: skip
+        found.warn("requires-mibyan", "it doesn't say which versions of Mibyan it works with", f'requires_mibyan: "{_range()}"', where)  # fmt: skip
     elif not SpecifierSet(manifest.requires_mibyan).contains(__version__, prereleases=True):
         found.fail("requires-mibyan", f"requires_mibyan is {manifest.requires_mibyan!r}, and this is Mibyan {__version__}",
                    "check it with a Mibyan that it works with, or widen the range", where)  # fmt: skip
@@ -251,7 +253,7 @@ def _judge_mibyan(facts: Facts, found: Checklist) -> None:
             continue
         if requirement.name.lower() == "mibyan" and not requirement.specifier.contains(__version__, prereleases=True):
             found.fail("requires-mibyan", f"its dependency {text!r} doesn't have this Mibyan, {__version__}",
-                       f'dependencies = ["mibyan>={_short()}"]', _place(facts, "dependencies"))  # fmt: skip
+                       f'dependencies = ["mibyan{_range()}"]', _place(facts, "dependencies"))  # fmt: skip
     found.skip(["requires-mibyan"], "it has no manifest")
 
 
@@ -291,16 +293,21 @@ def _judge_syntax(facts: Facts, found: Checklist) -> None:
 
 def _judge_words(facts: Facts, found: Checklist) -> None:
     """Whether it says what it is: nothing of it is needed to run, all of it to be chosen."""
-    word = "description: …" if facts.form == "folder" else 'description = "…"'
+    folder = facts.form == "folder"
     for check_id, said, what, mend in (
-        ("description", facts.description, "it has no description", word),
-        ("readme", facts.readme, "it has no README", 'readme = "README.md"'),
-        ("license", facts.license, "it doesn't say its licence", 'license = "MIT", license-files = ["LICENSE"]'),
+        (
+            "description",
+            facts.description,
+            "it has no description",
+            "description: …" if folder else 'description = "…"',
+        ),
+        ("readme", facts.readme, "it has no README", "write a README.md" if folder else 'readme = "README.md"'),
+        ("license", facts.license, "it doesn't say its licence", "license: MIT" if folder else 'license = "MIT"'),
     ):
         if said is None:
             found.skip([check_id], f"{facts.origin} leaves it to the build")
         elif not said:
-            found.warn(check_id, what, mend if facts.form == "folder" else f"[project] {mend}", facts.origin)
+            found.warn(check_id, what, mend if folder else f"[project] {mend}", facts.origin)
         else:
             found.ok(check_id, one_line(said, 120) if isinstance(said, str) else "it is there")
 
@@ -314,6 +321,9 @@ def _place(facts: Facts, key: str) -> str:
     return f"{facts.origin}:{text.count(chr(10), 0, found.start()) + 1}" if found else facts.origin
 
 
-def _short() -> str:
-    """The running version, its first two numbers."""
-    return ".".join(__version__.split(".")[:2])
+def _range() -> str:
+    """A range that the running version is in, as an author would write it."""
+    from packaging.specifiers import SpecifierSet
+
+    plain = f">={'.'.join(__version__.split('.')[:2])}"
+    return plain if SpecifierSet(plain).contains(__version__, prereleases=True) else f">={__version__}"

@@ -37,8 +37,8 @@ def main(order: dict[str, Any]) -> dict[str, Any]:
     from mibyan.plugins.process_state import ProcessState
     from mibyan.runtime import Runtime
 
-    logging.lastResort = None  # what is logged is no print
-    _warm_up(Path(order["warm"]))
+    logging.lastResort = logging.NullHandler()  # what is logged is no print
+    _warm_up(Path(order["warm"]), order["id"])
     plugin_id, log = order["id"], Path(order["log"])
     for folder in order["inside"]:
         compileall.compile_dir(folder, quiet=2)
@@ -59,6 +59,7 @@ def main(order: dict[str, Any]) -> dict[str, Any]:
             "threads": watch.running, "printed": _printed(log, printed), "changed": state.changes() + _paths(state),
             "problems": _problems(runtime, plugin_id),
         }  # fmt: skip
+        write(order, {**answer, "left": None})
         stage(order, "unload")
         if record.is_usable:
             runtime.plugins.unload(plugin_id)
@@ -69,19 +70,24 @@ def main(order: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
+def write(order: dict[str, Any], answer: dict[str, Any]) -> None:
+    """Write the answer; before the plugin is unloaded it has `left: null`."""
+    Path(order["answer"]).write_text(json.dumps(answer, default=str), encoding="utf-8")
+
+
 def stage(order: dict[str, Any], name: str) -> None:
     """Note what is going on."""
     Path(order["stage"]).write_text(name, encoding="utf-8")
 
 
-def _warm_up(home: Path) -> None:
+def _warm_up(home: Path, plugin_id: str) -> None:
     from mibyan.runtime import Runtime
 
     folder = home / "plugins" / "warm"
     folder.mkdir(parents=True)
     (folder / "plugin.yaml").write_text("id: warm\n", encoding="utf-8")
     (folder / "__init__.py").write_text(_WARM, encoding="utf-8")
-    with Runtime(home) as runtime:
+    with Runtime(home, no_plugins=[plugin_id]) as runtime:
         runtime.plugins.load()
         runtime.plugins.unload("warm")
 
@@ -149,7 +155,7 @@ def _run(words: list[str]) -> None:
         answer = main(order)
     except BaseException as error:
         answer = {"error": describe_exception(error)}
-    Path(order["answer"]).write_text(json.dumps(answer, default=str), encoding="utf-8")
+    write(order, answer)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Trial:
 
     def place(self, there: Path, shown: str) -> None:
         """Say where its code lies in the environment, and as what people know that place."""
-        self._places[os.path.realpath(there)] = shown
+        self._places[str(there)] = self._places[os.path.realpath(there)] = shown
 
     def run(self, found: Checklist, timeout: float) -> bool:
         """Try it; whether it could be loaded."""
@@ -87,7 +87,10 @@ class Trial:
         except (OSError, ValueError):
             self._tell_end(ended, stage, found)
             return False
-        return self._judge(said, found)
+        loaded = self._judge(said, found)
+        if "error" not in said and said["left"] is None:
+            self._tell_end(ended, stage, found)
+        return loaded
 
     def _tell_end(self, ended: Ended, stage: Path, found: Checklist) -> None:
         """The process has ended without an answer."""
@@ -113,7 +116,8 @@ class Trial:
         loaded = said["state"] in {"ready", "active"}
         if not loaded:
             tell = found.warn if said["state"] == "needs" else found.fail
-            tell("load", f"it is {said['state']}: {said['reason']}", said["hint"])
+            ours = said["hint"] is None or "mibyan plugins" in said["hint"]  # it is nobody's to turn off here
+            tell("load", f"it is {said['state']}: {self._shown(said['reason'])}", None if ours else said["hint"])
         for reason, fix, origin in said["problems"]:
             found.warn("load", reason, fix, origin and self._shown(origin))
         overrides = f", replaces {', '.join(said['overrides'])}" if said["overrides"] else ""
@@ -127,7 +131,8 @@ class Trial:
             found.skip(_AFTER_LOAD, f"it is {said['state']}")
             return False
         self._judge_time(said["ms"], found)
-        self._judge_unload(said, found)
+        if said["left"] is not None:
+            self._judge_unload(said, found)
         return True
 
     def _judge_acts(self, said: Mapping[str, Any], found: Checklist, *, loaded: bool) -> None:
@@ -183,10 +188,9 @@ class Trial:
         found.ok("import.process", "it leaves the process as it was")
 
     def _shown(self, place: str) -> str:
-        """A place in its code as people know it."""
-        for real, shown in sorted(self._places.items(), key=lambda item: -len(item[0])):
-            if place.startswith(real):
-                return shown + place.removeprefix(real)
+        """A text with the places in its code as people know them."""
+        for there, shown in sorted(self._places.items(), key=lambda item: -len(item[0])):
+            place = place.replace(there, shown)
         return place
 
 

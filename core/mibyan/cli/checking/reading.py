@@ -14,8 +14,8 @@ from mibyan.errors import MibyanError
 from mibyan.paths import decode_text, read_bytes
 from mibyan.plugins.sources.authored import find_authored
 from mibyan.plugins.sources.authored import read as read_data
-from mibyan.plugins.sources.entrypoints import GROUP, groups, near_misses
-from mibyan.plugins.sources.ids import PREFIX, canonical, distribution_id
+from mibyan.plugins.sources.entrypoints import GROUP, groups
+from mibyan.plugins.sources.ids import canonical, distribution_id
 from mibyan.plugins.sources.manifests import FOLDER_MANIFEST, WHEEL_MANIFEST
 from mibyan.text import one_line
 
@@ -51,7 +51,7 @@ def folder_facts(root: Path) -> Facts:
 # Projects ---------------------------------------------------------------------------------------------------------
 
 
-def project_facts(root: Path, found: Checklist) -> Facts | None:
+def project_facts(root: Path, found: Checklist, called: str = "") -> Facts | None:
     """A project's, by its pyproject.toml; `None` if that can't be used, which is a check that has failed."""
     import tomllib
 
@@ -84,7 +84,7 @@ def project_facts(root: Path, found: Checklist) -> Facts | None:
         None if "readme" in later else bool(project.get("readme")),
         None if "license" in later else bool(project.get("license") or project.get("license-files") or _has_license(root)),
         None if "entry-points" in later else entry_points, sources, manifest,
-        tuple(map(str, project.get("dependencies") or ())), origin=str(file),
+        tuple(map(str, project.get("dependencies") or ())), origin=str(file), called=called,
     )  # fmt: skip
 
 
@@ -110,19 +110,12 @@ def _has_license(root: Path) -> bool:
 
 
 def is_meant_as_plugin(root: Path) -> bool:
-    """Whether a project has something to do with Mibyan at all: by its name, an entry point group or a dependency."""
-    import tomllib
-
+    """Whether a project has something to do with Mibyan at all: what its pyproject.toml says may be wrong."""
     try:
-        text = decode_text(read_bytes(root / _PROJECT, limit=_LIMIT), root / _PROJECT)
-        project = _mapping(tomllib.loads(text).get("project"))
-    except (tomllib.TOMLDecodeError, MibyanError, RecursionError):
-        return (root / FOLDER_MANIFEST).is_file() or (root / WHEEL_MANIFEST).is_file() or "mibyan" in root.name.lower()
-    names = list(_mapping(project.get("entry-points")))
-    return (
-        GROUP in names or bool(near_misses(names)) or canonical(str(project.get("name", ""))).startswith(PREFIX)
-        or "mibyan" in text.lower()
-    )  # fmt: skip
+        text = read_bytes(root / _PROJECT, limit=_LIMIT).decode("utf-8", "replace")
+    except MibyanError:
+        return False
+    return "mibyan" in text.lower()
 
 
 # Wheels -----------------------------------------------------------------------------------------------------------
@@ -157,7 +150,7 @@ def wheel_facts(root: Path, file: Path, found: Checklist) -> Facts | None:
         bool(_header(message, "Description") or str(message.get_payload()).strip()),
         any(_header(message, key) for key in ("License", "License-Expression", "License-File")),
         entry_points, python_files(root), _shipped(root, info, entry_points),
-        tuple(map(str, message.get_all("Requires-Dist") or ())), tuple(tops), f"{file}: {info.name}/METADATA",
+        tuple(map(str, message.get_all("Requires-Dist") or ())), tuple(tops), f"{file.name}: {info.name}/METADATA", "PROJECT",
     )  # fmt: skip
 
 

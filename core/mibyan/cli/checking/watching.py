@@ -69,6 +69,18 @@ class Watch:
         self.seen: dict[tuple[str, str, str], None] = {}
         self._threads: frozenset[threading.Thread] = frozenset()
         sys.addaudithook(self._hook)
+        if sys.version_info < (3, 12):
+            self._watch_threads()
+
+    def _watch_threads(self) -> None:
+        """Let the start of a thread be an event: Python tells it from 3.12 on."""
+        start = threading.Thread.start
+
+        def told(thread: threading.Thread) -> None:
+            self._hook("_thread.start_new_thread", ())
+            start(thread)
+
+        threading.Thread.start = told  # type: ignore[assignment,method-assign]
 
     def begin(self) -> None:
         """What is done from now on counts."""
