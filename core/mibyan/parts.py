@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mibyan.dispatch.redaction import Redactor
     from mibyan.dispatch.session import Session
     from mibyan.dispatch.sessions import Sessions
+    from mibyan.plugins.candidate import Discovery
     from mibyan.plugins.loader import PluginLoader
     from mibyan.tools.store import RegistrySnapshot
     from mibyan.toolsets.definitions import DefinitionBuilder
@@ -85,6 +86,10 @@ class Parts:
         self._calling_lock = threading.Lock()
         #: Taken once, by whoever closes it.
         self._closing = threading.Lock()
+        #: Where installed plugins are looked for instead of on `sys.path`, and further sources of plugins: whoever makes
+        #: the runtime may set them before plugins are loaded.
+        self.search_path: Sequence[str] | None = None
+        self.further: tuple[Callable[[], Discovery], ...] = ()
         #: The runtime these are the parts of.
         self.runtime: Any = None
         self._connect()
@@ -185,6 +190,7 @@ class Parts:
             store=self.store, hooks=self.hooks, config=self.config, home=self.home, project=self.project, log=self.log,
             run_async=self._run_async, dispatch_tool=self._dispatch_for, approvals=ApprovalsView(self.approvals, "a plugin"),
             safe_mode=self.safe_mode, clean=self.clean, also=tuple(also), no=self._named[1],
+            search_path=self.search_path, further=self.further,
         ))  # fmt: skip
 
     @property

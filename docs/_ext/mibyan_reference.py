@@ -6,9 +6,11 @@ down once, in the code; here they become Markdown.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -82,6 +84,25 @@ def python() -> str:
     )
 
 
+def fixtures() -> str:
+    """A section for each fixture: what it says of itself, and the type of what it gives."""
+    from importlib.util import find_spec
+
+    spec = find_spec("mibyan.testing.pytest_plugin")  # it is read as text: building this needs no pytest
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and _is_fixture(node)]
+    return "\n".join(_fixture(node) for node in found)
+
+
+def testing() -> str:
+    """The objects behind the fixtures, told by their docstrings."""
+    import mibyan.testing
+
+    return "\n".join(
+        _public_name(name, getattr(mibyan.testing, name), "mibyan.testing") for name in mibyan.testing.__all__
+    )
+
+
 def command_line() -> str:
     """A section for each command: its usage, its help, its options."""
     import click
@@ -97,6 +118,8 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "manifest": manifest,
     "hooks": hooks,
     "python": python,
+    "fixtures": fixtures,
+    "testing": testing,
     "command-line": command_line,
 }
 
@@ -184,12 +207,30 @@ def _cell(text: str) -> str:
     return "`".join(span if inside % 2 else span.replace("<", "&lt;") for inside, span in enumerate(spans))
 
 
-def _public_name(name: str, value: object) -> str:
+def _public_name(name: str, value: object, module: str = "mibyan") -> str:
     if name in OBJECTS:
-        return f"```{{py:data}} mibyan.{name}\n{OBJECTS[name]}\n```\n"
+        return f"```{{py:data}} {module}.{name}\n{OBJECTS[name]}\n```\n"
     directive = "autoclass" if inspect.isclass(value) else "autofunction"
     members = "   :members:\n   :inherited-members: Exception\n" if inspect.isclass(value) else ""
-    return f"```{{eval-rst}}\n.. {directive}:: mibyan.{name}\n{members}```\n"
+    if module != "mibyan" and "__call__" in vars(value):
+        members += "   :special-members: __call__\n"
+    return f"```{{eval-rst}}\n.. {directive}:: {module}.{name}\n{members}```\n"
+
+
+def _is_fixture(node: ast.FunctionDef) -> bool:
+    return any(ast.unparse(one).startswith("pytest.fixture") for one in node.decorator_list)
+
+
+def _fixture(node: ast.FunctionDef) -> str:
+    """A fixture's section: its docstring, and what it gives, with a link where that is documented here."""
+    import mibyan.testing
+
+    given = ast.unparse(node.returns) if node.returns is not None else "Any"
+    given = given.removeprefix("Iterator[").removesuffix("]") if given.startswith("Iterator[") else given
+    homes = {**dict.fromkeys(mibyan.testing.__all__, "mibyan.testing"), "Runtime": "mibyan"}
+    home = homes.get(given)
+    link = f"{{py:class}}`{given} <{home}.{given}>`" if home else f"`{given}`"
+    return f"### {node.name}\n\n{ast.get_docstring(node)}\n\nGives: {link}\n"
 
 
 def _commands(context: click.Context) -> Iterator[click.Context]:

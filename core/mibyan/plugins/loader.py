@@ -106,6 +106,7 @@ class PluginLoader:
         return discover(
             services.config.settings.plugins, services.home, services.project, safe_mode=services.safe_mode,
             also=services.also, no=services.no, further=services.further, unable=self._gates.is_unable,
+            path=services.search_path, by_host=services.search_path is not None,
         )  # fmt: skip
 
     # Using -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from mibyan.records import field, record
 from mibyan.report import DecisionLog
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from mibyan.config.load import LoadedConfig
@@ -47,6 +47,8 @@ class LoaderServices:
     no: tuple[str, ...] = ()
     #: Further sources of plugins, such as bridges to other people's.
     further: tuple[Callable[[], Discovery], ...] = ()
+    #: Where installed plugins are looked for; `None`: on `sys.path`.
+    search_path: Sequence[str] | None = None
 
     def awaited(self, answer: Any) -> Any:
         """What a plugin's function gave, awaited if that is needed.

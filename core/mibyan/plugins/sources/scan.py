@@ -36,6 +36,7 @@ def discover(
     further: Sequence[Callable[[], Discovery]] = (),
     unable: Callable[[Candidate], bool] = lambda _: False,
     path: Sequence[str] | None = None,
+    by_host: bool = False,
     cache: ContentCache | None = None,
 ) -> Discovery:
     """Everything that is there, in the one order of plugins.F1; the same in every process.
@@ -54,6 +55,7 @@ def discover(
         further: Other sources, such as bridges to other people's plugins.
         unable: Whether a candidate can't take another's place although it has no problem: it is incompatible.
         path: What is searched for distributions; `None`: `sys.path`.
+        by_host: Whether the host itself chose `path`: it counts wherever it lies, and nothing else does.
         cache: Keeps what files came to; `None`: the one in `home`.
     """
     selection = Selection.of(settings, also, no)
@@ -62,7 +64,7 @@ def discover(
     cache = cache or ContentCache.of_home(home)
     found = [
         find_builtin(),
-        find_installed(cache, path=path, inside=_borders(project)),
+        find_installed(cache, path=path, inside=() if by_host else _borders(project), finders=not by_host),
         find_modules((*settings.modules, *extra_modules), cache),
         *_in_folders(home, project, cache),
         *(source() for source in further),

@@ -1,0 +1,105 @@
+"""The workbench: runtimes that see nothing of the machine, plugins made for them, and everything taken back (plugins.W2)."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import mibyan
+from mibyan.testing import ToolCaller, Workbench
+
+TOOL = """
+    import mibyan
+
+    @mibyan.tool(toolset="words")
+    def {name}(text: str = "") -> str:
+        '''Say it.'''
+        return {name!r} + text
+"""
+
+
+def tool(name: str) -> str:
+    return TOOL.format(name=name)
+
+
+def own(runtime: mibyan.Runtime) -> list[str]:
+    """The plugins that aren't built in."""
+    return [one.id for one in runtime.plugins.survey() if one.source != "builtin"]
+
+
+def state(root: Path) -> dict[str, object]:
+    """What a workbench below `root` could leave behind."""
+    return {
+        "sys.path": list(sys.path),
+        "finders": list(sys.meta_path),
+        "importers": [place for place in sys.path_importer_cache if place.startswith(str(root))],
+        "environment": dict(os.environ),
+        "threads": set(threading.enumerate()),
+        "modules": {name for name in sys.modules if not name.startswith(("mibyan.", "pydantic", "importlib"))},
+    }
+
+
+def test_workbench_W2_a_runtime_sees_nothing_of_the_machine(
+    bench: Workbench, own_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither `~/.mibyan`, nor an installed plugin, nor the working directory's project, nor a variable."""
+    with Workbench(tmp_path / "machine") as machine:
+        machine.write_distribution("mibyan-plugin-installed", source=tool("installed"))
+        folder = own_home / ".mibyan" / "plugins" / "mine"
+        folder.mkdir(parents=True)
+        (folder / "plugin.yaml").write_text("id: mine\n")
+        (folder / "__init__.py").write_text("")
+        (tmp_path / "project" / ".mibyan").mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / "project")
+        assert own(mibyan.Runtime(home=own_home / ".mibyan")) == ["installed", "mine"]
+        assert own(bench.runtime()) == []
+        assert bench.runtime()._parts.project is None
+
+
+def test_workbench_W2_variables_are_away_and_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MIBYAN_SAFE_MODE and the like don't count meanwhile; what the test sets doesn't stay."""
+    monkeypatch.setenv("MIBYAN_SAFE_MODE", "1")
+    monkeypatch.setenv("MIBYAN_HOME", "/somewhere")
+    with Workbench(tmp_path / "bench") as bench:
+        assert "MIBYAN_SAFE_MODE" not in os.environ
+        assert os.environ["MIBYAN_HOME"] == str(bench.home)
+        os.environ["MIBYAN_PLUGINS"] = "other"
+        runtime = bench.runtime()
+        assert bench.load(runtime, bench.write_plugin(tool("one")).name).tools == ("one",)
+    assert os.environ["MIBYAN_SAFE_MODE"] == "1"
+    assert os.environ["MIBYAN_HOME"] == "/somewhere"
+    assert "MIBYAN_PLUGINS" not in os.environ
+
+
+def test_workbench_W2_nothing_is_left_behind(tmp_path: Path) -> None:
+    """Path, finders, modules, environment and threads are as they were, whatever the plugins did."""
+    with Workbench(tmp_path / "warm-up") as bench:  # what Mibyan itself imports on the way stays
+        bench.load(bench.runtime(), bench.write_plugin(tool("one")).name)
+    before = state(tmp_path)
+    with Workbench(tmp_path / "bench") as bench:
+        bench.write_distribution("mibyan-plugin-one", source=tool("one"))
+        bench.write_distribution("mibyan-plugin-two", source=tool("two"), editable=True)
+        runtime = bench.runtime()
+        for name in ("one", "two"):
+            assert bench.load(runtime, name).state == "active"
+        assert ToolCaller(runtime).using(timeout=30)("two", text="!").text == "two!"
+        bench.load(runtime, bench.write_plugin(tool("three"), "three").name)
+        bench.load(runtime, bench.write_plugin("1/0", "four").name, check=False)
+        assert state(tmp_path) != before
+    assert state(tmp_path) == before
+    with pytest.raises(importlib.metadata.PackageNotFoundError):
+        importlib.metadata.version("mibyan-plugin-one")
+
+
+def test_workbench_W2_the_same_name_in_the_next_test_is_another_plugin(tmp_path: Path) -> None:
+    """Two tests that fabricate one distribution don't see each other's code."""
+    for number in (1, 2):
+        with Workbench(tmp_path / str(number)) as bench:
+            bench.write_distribution("mibyan-plugin-same", f"{number}.0", source=tool(f"tool{number}"))
+            plugin = bench.load(bench.runtime(), "same")
+            assert (plugin.version, plugin.tools) == (f"{number}.0", (f"tool{number}",))
