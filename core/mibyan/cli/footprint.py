@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import mibyan
+from mibyan.plugins.journal import FOLDER
 from mibyan.plugins.learned import module_place
 from mibyan.plugins.sources.builtin import builtin_folder
 from mibyan.plugins.state import DISABLED, INCOMPATIBLE, READY, SHADOWED
@@ -167,7 +168,7 @@ def _paths(runtime: Runtime) -> Iterator[str]:
 
 def _home(home: str) -> Iterator[str]:
     """What stands directly in the profile's folder, and the folders of plugins and tools."""
-    yield from (f"{home}/{name}" for name in ("config.yaml", "trust.json", "mibyan.lock", "plugins", "tools"))
+    yield from (f"{home}/{name}" for name in ("config.yaml", "trust.json", "mibyan.lock", "plugins", "tools", FOLDER))
     if os.path.isdir(home):
         yield from (f"{home}/{name}" for name in os.listdir(home) if _counts(home, name))
     yield from _below(f"{home}/plugins")

@@ -91,6 +91,11 @@ class Contents:
         return digest
 
 
+def content_of(candidate: Candidate, contents: Contents) -> str:
+    """What a plugin is at this moment, as one text; where its files can't be told its version."""
+    return contents.digest(candidate) or f"{LOADED_BY} {candidate.version}"
+
+
 def _stamps(files: Iterable[File]) -> tuple[object, ...] | None:
     """The stamps of files; `None` if one of them was changed just now."""
     stamps: list[object] = []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mibyan.config.keys import join_key
 from mibyan.config.sources import PluginEntry
 from mibyan.errors import PluginError
+from mibyan.plugins import journal
 from mibyan.plugins.sources.ids import PROJECT_TOOLS, covers, resolve, split_requirement, trust_word
 from mibyan.plugins.state import DISABLED, FAILED, INCOMPATIBLE, NEEDS, SHADOWED, UNTRUSTED
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from mibyan.config.load import LoadedConfig
     from mibyan.plugins.candidate import Candidate
+    from mibyan.plugins.quarantine import Quarantine
     from mibyan.plugins.sources.trust import TrustVerdict
     from mibyan.plugins.state import State
 
@@ -58,6 +61,8 @@ class Gates:
     def __init__(self, services: Asker) -> None:
         self._services = services
         self._trust: dict[tuple[str, str], TrustVerdict] = {}
+        #: `None`: nobody has asked yet; false: nothing is kept out.
+        self._quarantine: Quarantine | bool | None = None
 
     def is_unable(self, candidate: Candidate) -> bool:
         """Whether a candidate can't take another's place although nothing is wrong with it (plugins.L1)."""
@@ -65,7 +70,9 @@ class Gates:
 
     def first(self, candidate: Candidate) -> Refusal | None:
         """Why a candidate isn't loaded, as far as it concerns itself alone."""
-        questions = (self._found_out, self._untrusted, _incompatible, self._isolated, self._misconfigured)
+        questions = (
+            self._found_out, self._untrusted, _incompatible, self._isolated, self._misconfigured, self._quarantined,
+        )  # fmt: skip
         return next((refusal for ask in questions if (refusal := ask(candidate)) is not None), None)
 
     def sources(self, candidate: Candidate) -> Mapping[str, bytes] | None:
@@ -121,6 +128,21 @@ class Gates:
             self._trust[key] = TrustStore(self._services.home).check(candidate.id, root, project)
         return self._trust[key]
 
+    def _quarantined(self, candidate: Candidate) -> Refusal | None:
+        """plugins.L4: whether a process died when it imported exactly this."""
+        if self._quarantine is None:
+            paths = [] if os.environ.get(journal.VARIABLE) == "off" else journal.leftovers(str(self._services.home))
+            self._quarantine = bool(paths) and _quarantine(self._services.home, paths)
+        if isinstance(self._quarantine, bool):
+            return None
+        death = self._quarantine.of(candidate)
+        return None if death is None else Refusal(FAILED, death.reason, death.hint, "plugins.L4")
+
+    def sweep(self) -> None:
+        """Delete what the journal tells of plugins that have changed, now that all were asked about."""
+        if not isinstance(self._quarantine, bool) and self._quarantine is not None:
+            self._quarantine.sweep()
+
     def _isolated(self, candidate: Candidate) -> Refusal | None:
         name, entry = operator_entry(self._services.config, candidate)
         if entry.isolation == "none":
@@ -147,6 +169,12 @@ class Gates:
         }:
             return None
         return _config_problem(self._services.config, name, dict(entry.config), schema)
+
+
+def _quarantine(home: Path, paths: list[str]) -> Quarantine:
+    from mibyan.plugins.quarantine import Quarantine
+
+    return Quarantine(home, paths)
 
 
 def _denial(config: LoadedConfig, candidate: Candidate) -> str | None:

@@ -78,6 +78,10 @@ class Lessons:
         """What comes next is about the files as they are then."""
         self.contents = Contents(self._digests)
 
+    def present(self) -> Contents:
+        """The digests of plugins as they are at this moment, whatever was looked at before."""
+        return Contents(self._digests)
+
     def recall(self, candidate: Candidate) -> Learned | None:
         """What a plugin registers, if it was learned and nothing that it depends on has changed; no code is imported."""
         # Also of one that isn't known: its digest has to be from before its import.

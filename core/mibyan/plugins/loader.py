@@ -96,6 +96,7 @@ class PluginLoader:
                 self._admission.admit(slot)
         self._admission.drop_bereft()
         self._lessons.end()
+        self._gates.sweep()
 
     def _is_trusted(self, candidate: Candidate) -> bool:
         return self._gates.is_trusted(candidate)

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
 from mibyan.plugins import frozen
+from mibyan.plugins.contents import content_of
 from mibyan.plugins.context import PluginContext
 from mibyan.plugins.gates import may_override, operator_entry
+from mibyan.plugins.journal import journal_of
 from mibyan.plugins.ledger import Ledger, OptIn
 from mibyan.plugins.making import close_of
 from mibyan.plugins.offers import OfferTable
 from mibyan.plugins.plugin_registry import PluginRegistry
 from mibyan.plugins.rows import day, moment
-from mibyan.plugins.state import ACTIVE, READY, with_unlearned
+from mibyan.plugins.state import ACTIVE, FOUND, READY, with_unlearned
 from mibyan.report import Decision
 from mibyan.schema.frozen import freeze
 from mibyan.text import describe_exception, one_line
@@ -26,6 +28,7 @@ from mibyan.tools.owner import Owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+    from contextlib import AbstractContextManager
 
     from mibyan.plugins.lessons import Lessons
     from mibyan.plugins.policies import PolicyGuards
@@ -128,11 +131,12 @@ class Loading:
             BaseException: Whatever the plugin raised; nothing of it is left.
         """
         from mibyan.plugins.importing import code_of, new_number
-        from mibyan.plugins.transaction import transaction
+        from mibyan.plugins.transaction import transaction, turn
 
         if self._number is None:
             self._number = new_number()
         code = slot.code = code_of(slot.candidate, self._number, slot.sources)
+        slot.named = set()
         slot.was_there = code.name in sys.modules
         ctx, ledger = self._begin(slot) if slot.context is None or slot.ledger is None else (slot.context, slot.ledger)
 
@@ -144,7 +148,8 @@ class Loading:
 
         running: Transaction | None = None
         try:
-            with transaction(slot.id, code.belongs, undo) as running:
+            # Who only waits for its turn isn't noted: it isn't what another's import dies of.
+            with turn(slot.id), self._noted(slot), transaction(slot.id, code.belongs, undo) as running:
                 self._timed(slot, lambda: self._register(slot, ctx, ledger, targets))
                 ledger.phase = "kept"
         except BaseException:
@@ -209,7 +214,20 @@ class Loading:
         if slot.code is None:
             raise PluginError(f"plugin {slot.id!r} isn't imported", plugin_id=slot.id)
         module, _, name = target.partition(":")
+        if module not in slot.named:
+            with self._noted(slot, f"import {module}"):
+                slot.code.import_named(module)
+            slot.named.add(module)
         return attribute(slot.code.import_named(module), name)
+
+    def _noted(self, slot: PluginSlot, step: str = "import") -> AbstractContextManager[None]:
+        """What writes down that a plugin is being imported, while that lasts (plugins.L4)."""
+        one = slot.candidate
+        # What is imported when it is first used may have been changed since the plugins were looked at.
+        contents = self._lessons.contents if slot.state == FOUND else self._lessons.present()
+        return journal_of(self._services.home).importing(
+            one.id, one.origin, content_of(one, contents), step, makes_home=one.source != "builtin"
+        )
 
     def dismantle(self, slot: PluginSlot, *, returns: bool = False) -> None:
         """Take back all that a plugin did: its tools and hooks first, so that nothing fires, then its callbacks, its modules.

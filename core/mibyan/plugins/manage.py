@@ -24,13 +24,16 @@ _DISABLED = ("plugins", "disabled")
 _ENABLED = ("plugins", "enabled")
 
 
-def enable(name: str, records: Sequence[PluginRecord], config: LoadedConfig) -> str:
+def enable(name: str, records: Sequence[PluginRecord], config: LoadedConfig, home: Path | None = None) -> str:
     """Turn a plugin on: it goes from `plugins.disabled`, and to `plugins.enabled` where plugins aren't loaded by themselves.
+
+    One that is kept out because a process died of its import is released (plugins.L4).
 
     Args:
         name: Its id, in any spelling.
         records: What was found (`PluginLoader.survey`).
         config: The configuration.
+        home: `$MIBYAN_HOME`; `None`: the folder of config.yaml.
 
     Returns:
         What has changed, in a sentence.
@@ -38,8 +41,10 @@ def enable(name: str, records: Sequence[PluginRecord], config: LoadedConfig) -> 
     Raises:
         PluginError: There is no such plugin.
         ConfigError: config.yaml can't be changed.
+        MibyanError: The journal can't be changed.
     """
     from mibyan.config.edit import append_to_list, remove_from_list
+    from mibyan.plugins.quarantine import Quarantine
 
     record = find_record(name, records)
     plugins = config.settings.plugins
@@ -49,6 +54,8 @@ def enable(name: str, records: Sequence[PluginRecord], config: LoadedConfig) -> 
     if not listed:
         append_to_list(config.path, _ENABLED, record.id)
         done.append(f"added {record.id!r} to plugins.enabled")
+    if Quarantine(config.path.parent if home is None else home).release(record.id):
+        done.append("released it from quarantine, so its next use imports it again")
     said = f"Enabled {record.id}: {' and '.join(done)}." if done else f"{record.id} is enabled already."
     return said + _still_off(record, config)
 

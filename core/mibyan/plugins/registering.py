@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
 from mibyan.hooks.names import HOOK_ARGUMENTS
+from mibyan.plugins.journal import now_registering
 from mibyan.records import field, record
 from mibyan.text import suggest
 from mibyan.tools.current import Current, acting
@@ -55,6 +56,7 @@ def register_plugin(
         recorder.replay(ctx.registry)
         with recorder.listening():
             plugin = code.import_main()
+    now_registering()
     functions = list(dict.fromkeys(recorder.functions))
     if was_there and not functions and not recorder.calls:
         functions = _functions_of(code)

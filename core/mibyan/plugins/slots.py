@@ -38,6 +38,8 @@ class PluginSlot:
     ledger: Ledger | None = None
     context: PluginContext | None = None
     code: PluginCode | None = None
+    #: The modules that its manifest names and that are imported.
+    named: set[str] = field(default_factory=set)
     #: Of project code: the bytes that were hashed when it was found to be trusted, by path below its root.
     sources: Mapping[str, bytes] | None = None
     #: Of a frozen plugin: the entries that its manifest announced.

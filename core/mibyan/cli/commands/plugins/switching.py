@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 def enable(invocation: Invocation, plugin_id: str) -> int:
     """Turn a plugin on.
 
-    Takes it from plugins.disabled, or adds it to plugins.enabled where autoload is off.
+    Takes it from plugins.disabled, or adds it to plugins.enabled where autoload is off. One that is in quarantine, because a
+    process died of its import, is released.
     """
     from mibyan.plugins import manage
 
     with found_plugins(invocation) as found:
-        return done(invocation, plugin_id, manage.enable(plugin_id, found.records, editable_config(invocation)))
+        said = manage.enable(plugin_id, found.records, editable_config(invocation), invocation.home)
+        return done(invocation, plugin_id, said)
 
 
 @plugins.command("disable")
