@@ -132,6 +132,7 @@ CHANGES: dict[str, Callable[[World], object]] = {
     "a user's plugin comes": lambda w: (w.home / "plugins" / "mine").mkdir(parents=True) or ((w.home / "plugins" / "mine" / "plugin.yaml").write_text("id: mine\ntools: [{name: mine, toolset: mine, target: 'mine:x', schema: {description: x}}]\n") and (w.home / "plugins" / "mine" / "__init__.py").write_text("x = print\n")),
     "a tool file comes": lambda w: (w.home / "tools").mkdir() or (w.home / "tools" / "mine.py").write_text("from mibyan import registry\nregistry.register('mine', 'mine', {'description': 'x'}, lambda args, **_: '{}')\n"),
     "a project is entered": lambda w: (w.here.parent / ".mibyan").mkdir() or (w.here.parent / ".mibyan" / "config.yaml").write_text("plugins: {disabled: [rain]}\n"),
+    "a plugin ends the process": lambda w: (w.site / "mibyan_plugin_rain" / "__init__.py").write_text("import os; os._exit(3)") and subprocess.run([sys.executable, str(w.script), "call", "rain"], cwd=w.here, env=w.environment, check=False),
     "a link leads elsewhere": lambda w: (w.site.rename(w.site.with_name("one")), shutil.copytree(w.site.with_name("one"), w.site), shutil.rmtree(of_rain(w))),
 }  # fmt: skip
 

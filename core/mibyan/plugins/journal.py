@@ -9,7 +9,7 @@ Nothing waits for the disk: what was written is the kernel's, and only a dead ma
 it can't be written (a read-only home, a full disk) there is no journal, which is never an error.
 """
 # os and text: these run at each import of a plugin.
-# ruff: noqa: PTH102, PTH103, PTH106, PTH108, PTH118, PTH208
+# ruff: noqa: PTH102, PTH106, PTH108, PTH118, PTH208
 
 from __future__ import annotations
 
@@ -77,6 +77,7 @@ class Journal:
         self._open: set[int] = set()
         self._number = 0
         self._file: tuple[int, int, int] | None = None
+        self._made_home = False
 
     @contextmanager
     def importing(
@@ -89,7 +90,7 @@ class Journal:
             origin: Where it was found.
             content: What its files are, as one text.
             step: What is done: `import`, `register` or `import MODULE`.
-            makes_home: Whether the home is made if it isn't there.
+            makes_home: Whether a home that isn't there is made while this lasts.
         """
         outer = _NOTE.get()
         if self._pid != os.getpid():
@@ -164,9 +165,10 @@ class Journal:
             try:
                 return os.open(self._path, _FLAGS, 0o600)
             except FileNotFoundError:
-                if makes_home:
-                    os.makedirs(self._home, exist_ok=True)
                 with suppress(FileExistsError):
+                    if makes_home and not os.path.lexists(self._home):
+                        os.mkdir(self._home)
+                        self._made_home = True
                     os.mkdir(self._folder)
         raise FileNotFoundError(self._folder)
 
@@ -202,6 +204,8 @@ class Journal:
         with suppress(OSError):
             os.unlink(self._path)
             os.rmdir(self._folder)
+            if self._made_home:
+                os.rmdir(self._home)
         if self._is_open():
             os.close(self._file[0])
         self._file = None

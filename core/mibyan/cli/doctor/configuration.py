@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mibyan.config.load import LoadedConfig
 
 #: The variables that mean something to Mibyan.
-_VARIABLES = frozenset({"MIBYAN_HOME", "MIBYAN_PLUGINS", "MIBYAN_SAFE_MODE"})
+_VARIABLES = frozenset({"MIBYAN_HOME", "MIBYAN_PLUGINS", "MIBYAN_QUARANTINE", "MIBYAN_SAFE_MODE"})
 
 
 def problems(patient: Patient) -> Iterator[Finding]:
