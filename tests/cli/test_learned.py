@@ -142,3 +142,19 @@ def test_why_a_plugin_isn_t_learned_is_told(tmp_path: Path, mibyan: Callable[...
     write(tmp_path / "home" / "cache", "a file")
     told = json.loads(mibyan("doctor", "--json", status=2)[0])
     assert any("imported at each start" in one["what"] for one in told["findings"])
+
+
+def test_a_parameter_without_a_default_is_no_drift(
+    tmp_path: Path, mibyan: Callable[..., tuple[str, list[str]]]
+) -> None:
+    """M4: what a typed function's schema is made of is the same in every process, so its import comes to what was learned."""
+    make_plugin(tmp_path, 1)
+    source = tmp_path / "home" / "plugins" / "p1" / "__init__.py"
+    source.write_text(source.read_text().replace("size: int = 1", "text: str, size: int = 1"))
+    mibyan("tools", "list")
+    for _ in range(2):
+        loaded, imported = mibyan("plugins", "list", "--load", "--json")
+        (one,) = [one for one in json.loads(loaded)["plugins"] if one["id"] == "p1"]
+        assert (imported, one["reason"].split(" ")[:2]) == (["p1"], ["imported", "in"])
+        assert "learned" not in loaded
+    assert mibyan("tools", "list")[1] == []

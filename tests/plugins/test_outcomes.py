@@ -350,7 +350,7 @@ def test_a_broken_file_is_an_empty_one(world: World, content: str, caplog: pytes
 
 WRONG: dict[str, Any] = {
     "state": "disabled", "reason": 3, "hint": 3, "tools": "word", "hooks": [1], "overrides": None, "import_ms": "1",
-    "schema_tokens": 1e999, "time": 1e300, "origin": None, "by": [], "more": 1,
+    "tool_tokens": [1e999], "time": 1e300, "origin": None, "by": [], "more": 1,
 }  # fmt: skip
 
 
@@ -449,10 +449,10 @@ def test_a_schema_that_can_t_be_made_keeps_the_rest(world: World, monkeypatch: p
     """A typed function whose schema fails costs its plugin the number of tokens, not its outcome."""
     world.folder("plain", HOOKED)
     with monkeypatch.context() as patch:
-        patch.setattr("mibyan.plugins.rows.schema_tokens", lambda record, snapshot: 1 // 0)
+        patch.setattr("mibyan.plugins.rows.tool_tokens", lambda record, snapshot: 1 // 0)
         world.load()
     (known,) = _read(kept(world))["plain"].values()
-    assert (known.state, known.schema_tokens) == ("active", None)
+    assert (known.state, known.tool_tokens) == ("active", None)
     assert row(surveyed(world, "plain"))["schema_tokens"] == 0
 
 

@@ -96,6 +96,13 @@ def formats(asked: Asked) -> list[Choice]:
     return _items(dict.fromkeys(FORMATS, ""), asked.typed)
 
 
+def sort_keys(asked: Asked) -> list[Choice]:
+    """What `plugins list` sorts by."""
+    from mibyan.cli.pluginview import SORT_KEYS
+
+    return _items(dict.fromkeys(SORT_KEYS, ""), asked.typed)
+
+
 def platforms(asked: Asked) -> list[Choice]:
     """The platforms that have a preset, and those that the configuration names."""
     from mibyan.toolsets.bundles import BUNDLES, PRESET_PREFIX

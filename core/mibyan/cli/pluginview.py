@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mibyan.cli.tables import Column, show_fields, show_table
 from mibyan.errors import MibyanError
-from mibyan.plugins.rows import day, row
-from mibyan.plugins.state import DISABLED, FOUND, PROBLEMS, RULES
+from mibyan.plugins.rows import day, row, tool_tokens
+from mibyan.plugins.state import DISABLED, FOUND, PROBLEMS, RULES, USABLE
 from mibyan.records import record, replace
 from mibyan.report import Decision, DecisionLog
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mibyan.cli.output import Output
     from mibyan.plugins.state import PluginRecord
@@ -27,6 +27,14 @@ _LIST: Final = (
     Column("HOOKS", right=True), Column("OVERRIDES", right=True), Column("IMPORT MS", right=True),
     Column("TOKENS", right=True), Column("LOADED"),
 )  # fmt: skip
+#: The states whose tools count: usable, or not looked at further.
+_COUNTED: Final = USABLE | {FOUND}
+#: What `plugins list --sort` takes, and the number that it sorts by.
+SORT_KEYS: Final[dict[str, Callable[[dict[str, Any]], float]]] = {
+    "tokens": lambda one: one["schema_tokens"],
+    "import": lambda one: one["import_ms"] or 0.0,
+    "tools": lambda one: len(one["tools"]),
+}
 
 
 def off(record: PluginRecord) -> PluginRecord:
@@ -75,14 +83,30 @@ def _object(record: PluginRecord, snapshot: RegistrySnapshot | None) -> dict[str
         return row(record)
 
 
+def in_order(objects: Sequence[dict[str, Any]], by: str | None) -> list[dict[str, Any]]:
+    """Plugins as they are in order, or by one of `SORT_KEYS`, the dearest first."""
+    return list(objects) if by is None else sorted(objects, key=lambda one: -SORT_KEYS[by](one))
+
+
 def print_list(out: Output, objects: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> None:
-    """The table of the plugins, and below it what isn't as somebody might expect."""
+    """The table of the plugins, what they cost in all, and below that what isn't as somebody might expect."""
     show_table(out, _LIST, [_row(one) for one in objects])
+    out.line(f"\n{totals(objects)}")
     told = [*(_sentences(one["subject"].partition(":")[2], one) for one in problems), *_disabled(objects)]
     if told:
         out.line("")
     for lines in told:
         out.line(lines)
+
+
+def totals(objects: Sequence[dict[str, Any]]) -> str:
+    """What the plugins cost that nothing speaks against, in a sentence."""
+    usable = [one for one in objects if one["state"] in _COUNTED]
+    tools, tokens = sum(len(one["tools"]) for one in usable), sum(one["schema_tokens"] for one in usable)
+    told = f"{len(usable)} of {len(objects)} plugins can be used: {tools} tools, whose definitions are about {tokens:,} tokens"
+    imported = [one for one in usable if one["import_ms"] is not None]
+    slowest = max(imported, key=lambda one: (one["import_ms"], one["id"]), default=None)
+    return f"{told}; slowest import: {slowest['id']}, {slowest['import_ms']:g} ms." if slowest else f"{told}."
 
 
 def _row(one: dict[str, Any]) -> list[str]:
@@ -110,26 +134,49 @@ def _sentences(who: str, problem: dict[str, Any]) -> str:
     return f"{one_line(who, 200)}: {problem['kind']}: {one_line(problem['reason'], 1000)}{fix}"
 
 
-def details(record: PluginRecord) -> dict[str, Any]:
-    """One plugin as a JSON object, with its manifest."""
+def details(record: PluginRecord, records: Sequence[PluginRecord]) -> dict[str, Any]:
+    """One plugin as a JSON object, with its manifest, what each of its tools costs, and whose tools it overrides.
+
+    Args:
+        record: The plugin.
+        records: All plugins, in order.
+    """
     manifest = record.candidate.manifest
-    ruled = {"rule": record.rule or RULES[record.state], "decided_by": record.decided_by}
-    return {**_object(record, None), **ruled, "manifest": None if manifest is None else manifest.to_data()}
+    return {
+        **_object(record, None),
+        "rule": record.rule or RULES[record.state],
+        "decided_by": record.decided_by,
+        "tool_tokens": tool_tokens(record),
+        "displaced": {name: _other_owner(name, record, records) for name in record.overrides},
+        "manifest": None if manifest is None else manifest.to_data(),
+    }
+
+
+def _other_owner(name: str, record: PluginRecord, records: Sequence[PluginRecord]) -> str | None:
+    """The plugin that would have a tool if `record` didn't override it, as far as that is known without loading."""
+    others = (one for one in records if one is not record and one.state in _COUNTED and name in one.tools)
+    return next((one.id for one in others), None)
 
 
 def print_details(out: Output, told: dict[str, Any]) -> None:
     """One plugin for people."""
     manifest = told["manifest"] or {}
     said = ("description", "author", "homepage", "license", "requires_mibyan", "role")
-    lists = ("tools", "hooks", "overrides")
+    tokens: dict[str, int] = told["tool_tokens"]
+    tools = [f"{name} ({tokens[name]} tokens)" if tokens.get(name) else name for name in told["tools"]]
+    overrides = [f"{name} (of plugin {owner})" if owner else name for name, owner in told["displaced"].items()]
     show_fields(out, {
         **{key: told[key] for key in ("id", "source", "version", "state", "reason")},
         "loaded at": told["loaded_at"] or "",
+        "import": "" if told["import_ms"] is None else f"{told['import_ms']:g} ms",
         "next": told["hint"] or "",
         "rule": told["rule"],
         "decided by": told["decided_by"] or "",
         "origin": told["origin"],
         **{key: str(manifest.get(key, "")) for key in said},
         **{key: ", ".join(manifest.get(key, ())) for key in ("requires_plugins", "after", "permissions")},
-        **{key: ", ".join(told[key]) for key in lists},
+        "tools": "\n".join(tools),
+        "hooks": "\n".join(told["hooks"]),
+        "overrides": "\n".join(overrides),
+        "tokens": str(told["schema_tokens"] or ""),
     })  # fmt: skip

@@ -57,8 +57,8 @@ class Outcome:
     hooks: tuple[str, ...]
     overrides: tuple[str, ...]
     import_ms: float | None
-    #: `None`: it couldn't be told.
-    schema_tokens: int | None
+    #: What the definition of each tool costs in a request, in the order of the tools; `None`: it couldn't be told.
+    tool_tokens: tuple[int, ...] | None
     #: When it ended, in seconds since the epoch.
     time: float
     #: Where the plugin was found, and the interpreter and the Mibyan that loaded it.
@@ -69,7 +69,7 @@ class Outcome:
         """The record of a plugin that wasn't loaded, with this outcome."""
         return replace(
             record, state=self.state, reason=self.reason, hint=self.hint, tools=self.tools, hooks=self.hooks,
-            overrides=self.overrides, import_ms=self.import_ms, schema_tokens=self.schema_tokens, loaded_at=self.time,
+            overrides=self.overrides, import_ms=self.import_ms, tool_tokens=self.tool_tokens, loaded_at=self.time,
         )  # fmt: skip
 
     def tells(self, record: PluginRecord) -> bool:
@@ -212,10 +212,11 @@ class Outcomes:
 
 
 def _outcome(record: PluginRecord, store: RegistryStore) -> Outcome:
-    from mibyan.plugins.rows import schema_tokens
+    from mibyan.plugins.rows import tool_tokens
 
     try:
-        tokens = schema_tokens(record, store.snapshot)
+        by_name = tool_tokens(record, store.snapshot)
+        tokens = tuple(by_name.get(name, 0) for name in record.tools)  # one that another displaces costs nothing
     except Exception:  # a typed function whose schema can't be made: its plugin's code raises what it likes
         tokens = None
     hint = None if record.hint is None else bounded(record.hint, _TEXT_LIMIT)
@@ -269,11 +270,13 @@ def _parsed(data: Any) -> Outcome | None:
     try:
         given = [data[key] for key in _LISTS]
         lists = dict(zip(_LISTS, map(tuple, given), strict=True))
-        outcome = Outcome(**{**data, **lists})
+        tokens = None if data["tool_tokens"] is None else tuple(data["tool_tokens"])
+        outcome = Outcome(**{**data, **lists, "tool_tokens": tokens})
         texts = (outcome.reason, outcome.origin, outcome.by, outcome.hint or "", *sum(lists.values(), ()))
-        numbers = (outcome.time, outcome.import_ms or 0, outcome.schema_tokens or 0)
+        numbers = (outcome.time, outcome.import_ms or 0, *(outcome.tool_tokens or ()))
         sound = outcome.state in _STATES and all(isinstance(one, list) for one in given)
         sound = sound and all(isinstance(text, str) for text in texts)
+        sound = sound and (tokens is None or len(tokens) == len(outcome.tools))
         sound = sound and all(type(number) in {int, float} and math.isfinite(number) for number in numbers)
         time.gmtime(outcome.time)
     except (TypeError, KeyError, ValueError, OverflowError, OSError):

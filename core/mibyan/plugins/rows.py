@@ -37,7 +37,7 @@ def row(record: PluginRecord, snapshot: RegistrySnapshot | None = None) -> dict[
         "hooks": list(record.hooks),
         "overrides": list(record.overrides),
         "import_ms": record.import_ms,
-        "schema_tokens": schema_tokens(record, snapshot) if record.schema_tokens is None else record.schema_tokens,
+        "schema_tokens": schema_tokens(record, snapshot),
         "loaded_at": None if record.loaded_at is None else moment(record.loaded_at),
     }
 
@@ -52,19 +52,27 @@ def day(moment: str | None) -> str:
     return "" if moment is None else f"{moment[:10]} {moment[11:16]}Z"
 
 
-def schema_tokens(record: PluginRecord, snapshot: RegistrySnapshot | None) -> int:
-    """What the definitions of a plugin's tools cost in a request: a quarter of their characters.
+def tool_tokens(record: PluginRecord, snapshot: RegistrySnapshot | None = None) -> dict[str, int]:
+    """What the definition of each of a plugin's tools costs in a request: a quarter of its characters.
 
     Args:
         record: The plugin.
-        snapshot: What the registry holds, where plugins are loaded; else the manifest's definitions count.
+        snapshot: What the registry holds, where plugins are loaded; else what was kept of the last load counts, else the
+            manifest's definitions.
     """
-    schemas: list[Mapping[str, Any]] = []
+    if record.tool_tokens is not None:
+        return dict(zip(record.tools, record.tool_tokens, strict=True))
+    schemas: dict[str, Mapping[str, Any]] = {}
     if snapshot is not None and record.owner is not None:
-        schemas = [entry.schema for name in record.tools if (entry := snapshot.entries.get(name)) is not None]
+        schemas = {name: one.schema for name in record.tools if (one := snapshot.entries.get(name)) is not None}
     elif record.candidate.manifest is not None:
-        schemas = [{"name": tool.name, **tool.schema} for tool in record.candidate.manifest.tools]
-    return sum(_characters(schema) for schema in schemas) // _CHARACTERS_A_TOKEN
+        schemas = {tool.name: {"name": tool.name, **tool.schema} for tool in record.candidate.manifest.tools}
+    return {name: _characters(schema) // _CHARACTERS_A_TOKEN for name, schema in sorted(schemas.items())}
+
+
+def schema_tokens(record: PluginRecord, snapshot: RegistrySnapshot | None = None) -> int:
+    """What the definitions of all of a plugin's tools cost in a request; arguments as for `tool_tokens`."""
+    return sum(tool_tokens(record, snapshot).values())
 
 
 def _characters(schema: Mapping[str, Any]) -> int:

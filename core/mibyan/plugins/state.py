@@ -70,8 +70,8 @@ class PluginRecord:
     import_ms: float | None = None
     #: When it was loaded, or wasn't, with this outcome, in seconds since the epoch; `None`: that hasn't been tried.
     loaded_at: float | None = None
-    #: What its tools' definitions cost in a request, if that was kept with the outcome of an earlier load.
-    schema_tokens: int | None = None
+    #: What the definition of each of its tools costs in a request, if that was kept with the outcome of an earlier load.
+    tool_tokens: tuple[int, ...] | None = None
     #: The rule that decided, if it isn't the one that the state is about.
     rule: str = ""
     #: The configuration line that decided, with its key.

@@ -12,7 +12,7 @@ from mibyan.schema.annotations import Scope, means
 from mibyan.schema.docstrings import Documentation, read_docstring
 from mibyan.schema.plaintypes import converter, is_field, is_plain, plain_schema
 from mibyan.schema.violations import BindError, Violation
-from mibyan.text import describe_exception, one_line
+from mibyan.text import describe_exception, one_line, without_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -80,7 +80,8 @@ class FunctionSchema:
         if not self.is_plain:
             return None
         said = [(p.name, p.annotation, p.default, p.required) for p in self._parameters.values()]
-        return repr((self.name, self._description, getattr(self._function, "__doc__", None), said))
+        made_of = (self.name, self._description, getattr(self._function, "__doc__", None), said)
+        return without_addresses(repr(made_of))  # the text is compared with that of another process
 
     @property
     def description(self) -> str:

@@ -8,24 +8,34 @@ from mibyan.cli import exits
 from mibyan.cli.commands.plugins.group import found_plugins, plugins
 from mibyan.cli.declaring import argument, option
 from mibyan.cli.output import say
-from mibyan.cli.pluginview import details, print_details, print_list
+from mibyan.cli.pluginview import SORT_KEYS, details, in_order, print_details, print_list
 from mibyan.cli.strictness import unready
+from mibyan.text import one_line
 
 if TYPE_CHECKING:
     from mibyan.cli.invocation import Invocation
 
 
+def _sort_key(value: str | None) -> str | None:
+    if value is None or value in SORT_KEYS:
+        return value
+    raise exits.UsageError(f"There is no {one_line(value, 60)!r} to sort by. There are: {', '.join(SORT_KEYS)}.")
+
+
 @plugins.command("list")
 @option("--load", help="Load them now, and tell what became of each.")
-def list_plugins(invocation: Invocation, load: bool) -> int:  # noqa: FBT001 - it comes by name
-    """List the plugins: what each offers, or why it doesn't.
+@option("--sort", metavar="KEY", convert=_sort_key, choices="sort_keys",
+        help="By what they cost, the dearest first: tokens, import or tools; else in the order in which they load.")  # fmt: skip
+def list_plugins(invocation: Invocation, load: bool, sort: str | None) -> int:  # noqa: FBT001 - it comes by name
+    """List the plugins: what each offers and costs, or why it doesn't.
 
     Without --load none is imported: then each is as its last load left it, at that time. One that wasn't loaded since it
-    changed is `found`, with what its manifest says. With --json: {"plugins": [{id source version state reason hint decided_by origin
+    changed is `found`, with what its manifest says. IMPORT MS is what its import took when it was last imported; TOKENS is about
+    what the definitions of its tools take of each request (a quarter of their characters). With --json: {"plugins": [{id source version state reason hint decided_by origin
     tools hooks overrides import_ms schema_tokens loaded_at}], "problems": [...]}.
     """
     with found_plugins(invocation, load=load) as found:
-        objects, problems = found.objects(), found.problems()
+        objects, problems = in_order(found.objects(), sort), found.problems()
         if invocation.options.as_json:
             invocation.out.document({"plugins": objects, "problems": problems})
         else:
@@ -39,14 +49,15 @@ def list_plugins(invocation: Invocation, load: bool) -> int:  # noqa: FBT001 - i
 @plugins.command("show")
 @argument("plugin_id", metavar="ID", choices="plugins")
 def show(invocation: Invocation, plugin_id: str) -> int:
-    """Show one plugin: its state and why, origin, manifest.
+    """Show one plugin: its state and why, origin, manifest, what each tool costs and whose tools it overrides.
 
-    With --json: the object of `plugins list` with its manifest.
+    With --json: the object of `plugins list` with {"rule", "tool_tokens": {tool: tokens}, "displaced": {tool: plugin, or null
+    if nobody's is known}, "manifest"}.
     """
     from mibyan.plugins.manage import find_record
 
     with found_plugins(invocation) as found:
-        told = details(find_record(plugin_id, found.records))
+        told = details(find_record(plugin_id, found.records), found.records)
         if invocation.options.as_json:
             invocation.out.document(told)
         else:
