@@ -24,6 +24,7 @@ from mibyan.errors import MibyanError
 from mibyan.hooks.decisions import Ask, Block
 from mibyan.records import replace
 from mibyan.text import describe_exception, plain_text, replace_surrogates
+from mibyan.tools.requirements import missing_requirements
 
 if TYPE_CHECKING:
     from mibyan.approvals.broker import Approval, Approvals
@@ -171,6 +172,8 @@ class Pipeline:
     def _make_available(self, call: Call, entry: ToolEntry) -> Steps:
         """Import a lazy tool's plugin and probe the tool; the entry that is there then."""
         if entry.activate is not None and entry.handled_by != "agent":
+            if lacking := missing_requirements(entry.requires):  # its code would miss it too, and take others with it
+                raise Refused(answers.unavailable(call, lacking))
             entry = yield from self._activate(call, entry)
         if entry.check_fn is None and not entry.requires:
             return entry
