@@ -90,7 +90,7 @@ CASES = [
     Case("untrusted", "plugin:guest", "plugins.S1", "mibyan plugins trust guest"),
     Case("incompatible", "plugin:ahead", "plugins.M3", "pip install 'mibyan>=99'"),
     Case("needs", "plugin:poor", "registry.V1", "export MIBYAN_TEST_NEVER_SET="),
-    Case("needs", "plugin:alone", "plugins.M3", "pip install mibyan-plugin-nowhere"),
+    Case("needs", "plugin:alone", "plugins.M3", "mibyan plugins install nowhere"),
     Case("failed", "plugin:broken", "plugins.L2", "mibyan plugins disable broken"),
     Case("failed", "tool:lost", "plugins.L2", "mibyan plugins disable broken", origin="plugins/broken/__init__.py:2"),
     Case("failed", "plugin:grasping", "plugins.L2", "allow_tool_override: true"),

@@ -259,9 +259,9 @@ def test_plugins_F3_what_was_passed_over(run: Callable, project: Path, home: Pat
     done = run("doctor", "--json")
     found = {one["where"]: one for one in findings(done, "discovery")}
     assert "no METADATA" in found[str(leftover)]["what"]
-    assert found[str(leftover)]["fix"] == "delete the folder, or install the distribution again"
+    assert found[str(leftover)]["fix"] == "mibyan plugins uninstall leftover, or install the distribution again"
     assert "'mibyan_plugins'" in found[str(wrong)]["what"]
-    assert found[str(cloned)]["fix"] == f"`pip install -e {project}` if it is yours"
+    assert found[str(cloned)]["fix"] == f"`mibyan plugins install -e {project}` if it is yours"
     assert "line 3" in found[str(home / "tools" / "near.py")]["what"]
     assert found[f"{home}/config.yaml:2: plugins.disabled"]["severity"] == "warning"
     assert done.code == 0

@@ -300,7 +300,7 @@ def test_plugins_W5_a_name_that_nobody_wants(home: Home, name: str, meant: str |
     assert (answer.state, answer.claims) == ("unknown", ())
     assert answer.suggestions[:1] == (() if meant is None else (meant,))
     told = "\n".join(answer.ways)
-    for way in ("pip install", f"{home.path}/plugins/<id>/", f"{home.path}/tools/{name}.py", "mcp_servers",
+    for way in ("plugins install SPEC", f"{home.path}/plugins/<id>/", f"{home.path}/tools/{name}.py", "mcp_servers",
                 f"{home.project}/.mibyan/plugins"):  # fmt: skip
         assert way in told
 
@@ -336,7 +336,7 @@ def test_plugins_W5_a_cloned_distribution(home: Home, site: Callable, monkeypatc
     (claim,) = home.why("word").claims
     assert (claim.state, claim.rule) == ("near_miss", "plugins.F3")
     assert claim.origin == f"{home.project}/wheel/__init__.py:2"
-    assert f"pip install -e {home.project}" in claim.fix
+    assert f"mibyan plugins install -e {home.project}" in claim.fix
 
 
 def test_plugins_W5_a_learned_plugin_is_not_run_either(home: Home) -> None:

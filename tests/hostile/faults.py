@@ -263,7 +263,7 @@ fault("alias-bomb", _GOOD, "plugin.yaml:", "more than 200,000 values", fix=_MEND
 
 fault("wrong-version", _GOOD, "it works with Mibyan >=99, this is ", kind="incompatible", fix="pip install 'mibyan>=99'",
       manifest="requires_mibyan: '>=99'\n")  # fmt: skip
-fault("needs-plugin", _GOOD, "it needs the plugin 'nobody', which isn't installed", kind="needs", fix="pip install mibyan-plugin-nobody",
+fault("needs-plugin", _GOOD, "it needs the plugin 'nobody', which isn't installed", kind="needs", fix="mibyan plugins install nobody",
       manifest="requires_plugins: [nobody]\n")  # fmt: skip
 fault("needs-failed", _GOOD, "it needs the plugin 'system-exit', which is failed: it ended the program", kind="needs",
       fix="mibyan plugins disable system-exit", manifest="requires_plugins: [system-exit]\n")  # fmt: skip
@@ -310,14 +310,14 @@ def _put_entry(entry: str | bytes) -> Callable[[Installation, str], object]:
 
 
 installed("no-metadata", lambda there, name: there.wheel("no_metadata", _GOOD, metadata=False), "skipped", "what an interrupted uninstall has left",
-          fix="delete the folder", subject="path:")  # fmt: skip
+          fix="mibyan plugins uninstall", subject="path:")  # fmt: skip
 installed(
     "same-id",
     _put_twice,
     "failed",
     "several distributions have the plugin id 'same-id': ",
     "all are off",
-    fix="uninstall mibyan_plugin_same_id or same_id",
+    fix="mibyan plugins uninstall mibyan_plugin_same_id, or same_id",
 )
 installed(
     "editable-twin",

@@ -155,7 +155,7 @@ def test_two_distributions_with_one_id_are_both_off(tmp_path: Path) -> None:
         assert candidate.target is None
         assert str(one) in (candidate.problem or "")
         assert str(other) in (candidate.problem or "")
-        assert candidate.hint == "uninstall mibyan_plugin_weather or weather"
+        assert candidate.hint == "mibyan plugins uninstall mibyan_plugin_weather, or weather"
 
 
 # Each once

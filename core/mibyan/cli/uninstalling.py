@@ -75,12 +75,9 @@ def find_target(name: str, records: Sequence[PluginRecord], notes: Iterable[Note
     if not own or found[0].source == "builtin":
         raise _not_yours(found[0])
     first = next((one for one in own if one.candidate.shadowed_by is None), own[0])
-    rivals = [one for one in own if one.source == "pip" and first.source == "pip" and one.candidate.shadowed_by is None]
-    if len({ids.canonical(one.candidate.distribution) for one in rivals}) > 1:
-        names = ", ".join(sorted(one.candidate.distribution for one in rivals))
-        raise PluginError(
-            f"several distributions have the plugin id {first.id!r}: {names}", hint="Give the name of one."
-        )
+    rivals = [one for one in own if one.source == "pip" and one.candidate.shadowed_by is None]
+    if first.source == "pip" and len({ids.canonical(one.candidate.distribution) for one in rivals}) > 1:
+        first = _of_that_name(name, rivals)
     return _of_record(first, [one.origin for one in found if one is not first])
 
 
@@ -95,6 +92,17 @@ def _named(name: str, records: Sequence[PluginRecord]) -> list[PluginRecord]:
         return whole
     word = ids.resolve(name, [one.id for one in records])
     return [one for one in records if word is not None and one.id == word] or whole
+
+
+def _of_that_name(name: str, rivals: Sequence[PluginRecord]) -> PluginRecord:
+    """The one of several with one id whose distribution has the name that was given."""
+    found = [one for one in rivals if ids.canonical(one.candidate.distribution) == ids.canonical(name)]
+    if found:
+        return found[0]
+    names = ", ".join(sorted(one.candidate.distribution for one in rivals))
+    raise PluginError(
+        f"several distributions have the plugin id {rivals[0].id!r}: {names}", hint="Give the name of one."
+    )
 
 
 def _of_record(one: PluginRecord, others: Iterable[str]) -> Target:

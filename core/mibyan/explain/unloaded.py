@@ -60,11 +60,19 @@ def _unregistered(name: str, record: PluginRecord) -> Iterator[Claim]:
     for one in places_of(name, code_of(record.candidate)):
         if frozen:
             reason = "its manifest lists its tools and doesn't list this one, so the registration doesn't count"
-            fix = f"mibyan plugins manifest {record.candidate.root or record.origin} --write"
+            fix = _freezing(record)
             yield _absent(one.name or name, one.toolset, record, one.place, reason, "registry.R12", fix)
         else:
             reason = "it was loaded without this registration being reached: look what it depends on there"
             yield _absent(one.name or name, one.toolset, record, one.place, reason, "plugins.L2", f"read {one.place}")
+
+
+def _freezing(record: PluginRecord) -> str:
+    """What makes the manifest say what the code does: where the plugin's sources are, or by those who have them."""
+    candidate = record.candidate
+    if candidate.source == "pip" and not (candidate.editable and candidate.root is not None):
+        return f"tell the author of {record.id}: in its project, `mibyan plugins manifest . --write`"
+    return f"mibyan plugins manifest {candidate.root or Path(record.origin).parent} --write"
 
 
 def _absent(

@@ -45,7 +45,7 @@ def ways(name: str, parts: Parts) -> list[str]:
     shown = one_line(name, 64)
     found = [
         *_other_meanings(name, parts),
-        "a plugin: `pip install` a wheel with an entry point in the group mibyan.plugins",
+        "a plugin that is installed (a wheel with an entry point in the group mibyan.plugins): mibyan plugins install SPEC",
         f"a plugin of yours: {parts.home / 'plugins'}/<id>/ with a plugin.yaml and an __init__.py",
         f"a file of yours: {parts.home / 'tools'}/{shown}.py with `registry.register({shown!r}, …)` at its top level",
     ]

@@ -254,18 +254,24 @@ def _needs_plugin(text: str, state_of: Callable[[str], tuple[Candidate, Refusal 
     name, wanted = split_requirement(text)
     found = state_of(name)
     if found is None:
-        return Refusal(
-            NEEDS, f"it needs the plugin {name!r}, which isn't installed", f"pip install mibyan-plugin-{name}"
-        )
+        hint = f"mibyan plugins install {_quoted(name + wanted)}"
+        return Refusal(NEEDS, f"it needs the plugin {name!r}, which isn't installed", hint)
     other, refusal = found
     if refusal is not None:
         reason = f"it needs the plugin {other.id!r}, which is {refusal.state}: {refusal.reason}"
         return Refusal(NEEDS, reason, refusal.hint)
     if wanted and not _fits(other.version, wanted):
         version = other.version or "one that doesn't say its version"
-        return Refusal(INCOMPATIBLE, f"it works with the plugin {other.id!r} {wanted}, this is {version}",
-                       "install versions of the two that fit")  # fmt: skip
+        fitting = f"mibyan plugins install --upgrade {_quoted(name + wanted)}"
+        hint = fitting if other.source == "pip" else "install versions of the two that fit"
+        return Refusal(INCOMPATIBLE, f"it works with the plugin {other.id!r} {wanted}, this is {version}", hint)
     return None
+
+
+def _quoted(text: str) -> str:
+    import shlex
+
+    return shlex.quote(text)
 
 
 def _fits(version: str, wanted: str) -> bool:

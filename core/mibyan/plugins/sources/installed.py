@@ -67,7 +67,7 @@ def _skipped(entry: str, border: str, installed: Collection[str]) -> Iterator[No
             and distribution_id(found.name) not in installed
         ):
             text = f"its entry of sys.path is inside {border}, where nothing was installed by you: passed over"
-            yield Note("skipped", text, found.info, f"`pip install -e {entry}` if it is yours")
+            yield Note("skipped", text, found.info, f"`mibyan plugins install -e {entry}` if it is yours")
 
 
 def _listing(entry: str, cache: ContentCache) -> AnyListing | None:
@@ -116,7 +116,9 @@ def _candidate(found: Distribution, cache: ContentCache, notes: list[Note]) -> C
     try:
         written = groups(found.entry_points.decode())
     except UnicodeDecodeError as error:
-        return replace(plain, problem=f"entry_points.txt isn't UTF-8 text (byte {error.start})", hint=_REINSTALL)
+        return replace(
+            plain, problem=f"entry_points.txt isn't UTF-8 text (byte {error.start})", hint=_REINSTALL.format(plugin_id)
+        )
     if GROUP not in written:
         notes += _near_misses(found, list(written))
         return None
@@ -212,9 +214,9 @@ def _without_twins(found: Sequence[Candidate]) -> Iterator[Candidate]:
 
 def _refused(candidate: Candidate, rivals: Sequence[Candidate]) -> Candidate:
     paths = " and ".join(sorted({candidate.origin, *(rival.origin for rival in rivals)}))
-    names = " or ".join(sorted({candidate.distribution, *(rival.distribution for rival in rivals)}))
+    names = ", or ".join(sorted({candidate.distribution, *(rival.distribution for rival in rivals)}))
     problem = f"several distributions have the plugin id {candidate.id!r}: {paths}; all are off"
-    return replace(candidate, target=None, problem=problem, hint=f"uninstall {names}")
+    return replace(candidate, target=None, problem=problem, hint=f"mibyan plugins uninstall {names}")
 
 
 def _near_misses(found: Distribution, written: list[str]) -> Iterator[Note]:
@@ -228,5 +230,5 @@ def _near_misses(found: Distribution, written: list[str]) -> Iterator[Note]:
         yield Note("near_miss", f"distribution {name!r} has no entry point in the group {GROUP!r}", found.info, hint)
 
 
-_REINSTALL = "install the distribution again"
+_REINSTALL = "install the distribution again, or: mibyan plugins uninstall {}"
 _AUTHOR = "tell the plugin's author, or turn it off: `mibyan plugins disable {}`"
