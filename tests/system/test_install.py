@@ -26,8 +26,6 @@ FAULTS = {
     "raises": "raise RuntimeError('no')",
     "exits": "os._exit(7)",
     "hangs": "import threading; threading.Event().wait()",
-    "syntax": "def (",
-    "leaves": "raise SystemExit(3)",
 }
 MANIFEST = {
     "manifest_version": 1, "id": "weather", "version": "1.0", "description": "The weather.", "permissions": ["network"],
@@ -279,9 +277,15 @@ def break_everything(place: Place) -> None:
     (place.home / "plugins" / "bare").mkdir()
 
 
+def remove_all(place: Place, names: list[str]) -> None:
+    for name in names:
+        done = place.mibyan("plugins", "uninstall", name, "--yes")
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), (name, done.stderr)
+
+
 #: What is asked of a home full of faults, and what it ends with.
 COMMANDS = [
-    ("--version", 0), ("plugins list", 0), ("plugins list --json", 0), ("plugins show raises", 0), ("plugins show unsaid", 0),
+    ("--version", 0), ("plugins list --json", 0), ("plugins show raises", 0), ("plugins show unsaid", 0),
     ("plugins disable hangs", 0), ("plugins enable hangs", 0), ("plugins trust raises", 2), ("plugins untrust raises", 2),
     ("plugins manifest --schema", 0), ("config path", 0), ("config show", 0), ("config get plugins.disabled", 0),
     ("config set dispatch.timeout 7", 0), ("config unset dispatch.timeout", 0), ("config validate", 0), ("config schema", 0),
@@ -322,9 +326,10 @@ def test_plugins_L8_every_management_command_answers_whatever_the_plugins_do(qui
         "scalar",
         "bare",
     ]
-    for name in gone:
-        done = quick.mibyan("plugins", "uninstall", name, "--yes")
-        assert (done.returncode, "Traceback" in done.stderr) == (0, False), (name, done.stderr)
+    away = [name for name in gone if not (quick.home / "plugins" / name).exists()]
+    with ThreadPoolExecutor(2) as pool:  # one after the other in the environment, and meanwhile in the home
+        ended = [pool.submit(remove_all, quick, names) for names in (away, [name for name in gone if name not in away])]
+    assert [one.result() for one in ended] == [None, None]
     assert quick.ids().isdisjoint(gone)
     assert not [path for path in quick.site.iterdir() if "plugin" in path.name.lower()]
     assert sorted(path.name for path in (quick.home / "plugins").iterdir()) == []
@@ -332,3 +337,18 @@ def test_plugins_L8_every_management_command_answers_whatever_the_plugins_do(qui
     assert {"own-exits", "listless.py", "mibyan_plugin_leftover-1.0.dist-info", "scalar"} <= kept
     assert (quick.work / "away" / "editable_plugin.py").exists()
     assert not (quick.work / "imported").exists()
+
+
+def test_plugins_L4_a_quarantined_plugin_goes_too(quick: Place) -> None:
+    """One that has ended a process at its import is kept out, and is removed like any other."""
+    quick.put("mibyan-plugin-deadly", "1.0", "deadly_plugin", "import os\nos._exit(7)\n")
+    died = quick.mibyan("tools", "list")
+    assert died.returncode == 7
+    assert quick.mibyan("tools", "list").returncode == 0
+    (record,) = [
+        one for one in json.loads(quick.mibyan("plugins", "list", "--json").stdout)["plugins"] if one["id"] == "deadly"
+    ]
+    assert record["state"] == "failed", record
+    assert quick.mibyan("plugins", "uninstall", "deadly", "--yes").returncode == 0
+    assert "deadly" not in quick.ids()
+    assert not (quick.site / "deadly_plugin.py").exists()

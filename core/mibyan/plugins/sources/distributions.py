@@ -216,5 +216,5 @@ def _newest_first(name: str) -> tuple[str, list[tuple[int, int, str]], str]:
 
 def _leftover(info: str) -> Note:
     text = "what an interrupted uninstall has left (no METADATA): passed over"
-    name = canonical(name_and_version(os.path.basename(info))[0].lstrip("~"))
+    name = canonical(name_and_version(info.rpartition(os.sep)[2])[0].lstrip("~"))
     return Note("leftover", text, info, f"mibyan plugins uninstall {name}, or install the distribution again")
