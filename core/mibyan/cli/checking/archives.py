@@ -119,13 +119,10 @@ def _inside(name: str) -> str:
     """The name of an entry that stays where it is unpacked."""
     plain = name.replace("\\", "/")
     parts = plain.split("/")
-    if (
-        plain.startswith("/")
-        or ".." in parts
-        or ":" in parts[0]
-        or any(not character.isprintable() for character in plain)
-    ):
-        raise ArchiveError(f"its entry {one_line(repr(name), 120)} leads out of it", hint=_AGAIN)
+    if not plain.isprintable():
+        raise ArchiveError(f"its entry {one_line(ascii(name), 120)} has a name that no file should have", hint=_AGAIN)
+    if plain.startswith("/") or ".." in parts or ":" in parts[0]:
+        raise ArchiveError(f"its entry {one_line(ascii(name), 120)} leads out of it", hint=_AGAIN)
     return plain
 
 

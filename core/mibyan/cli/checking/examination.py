@@ -12,15 +12,15 @@ from mibyan.cli.checking.judging import judge, judge_built
 from mibyan.cli.checking.probing import Trial, copy_folder
 from mibyan.cli.checking.reading import folder_facts, is_meant_as_plugin, project_facts, wheel_facts
 from mibyan.cli.checking.truth import judge_frozen
-from mibyan.errors import MibyanError
 from mibyan.plugins.defaults import defaults_of
 from mibyan.plugins.sources.authored import NotAPluginError
 from mibyan.plugins.sources.authored import read as read_data
 from mibyan.plugins.sources.manifests import FOLDER_MANIFEST
 from mibyan.records import field, record
+from mibyan.text import describe_exception
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from mibyan.cli.checking.checks import Checklist
@@ -47,6 +47,8 @@ class Wishes:
     timeout: float = 60.0
     #: The plugin's own settings, beside their defaults.
     settings: Mapping[str, Any] = field(default_factory=dict)
+    #: Is told what is being done.
+    tell: Callable[[str], object] = str
 
 
 def recognise(path: Path) -> Kind:
@@ -137,6 +139,7 @@ class Examination:
             self._found.skip(_OF_WHEELS, "no wheel was built")
             return
         shop = Workshop(self._folder, self._wishes.timeout, self._wishes.offline)
+        self._wishes.tell("building it")
         try:
             wheel = shop.build(root, _toml(root), keep=keep)
             unpacked = self._unpacked(wheel, "built")
@@ -192,6 +195,7 @@ class Examination:
     def _installed(self, shop: Workshop, wheel: Path, facts: Facts, source: Facts) -> None:
         """Install a wheel and try it."""
         environment = make_environment(self._folder / "env", ["mibyan", *_of_mibyan(facts.requires)])
+        self._wishes.tell("installing it")
         try:
             shop.install(wheel, environment)
         except BuildError as error:
@@ -209,9 +213,10 @@ class Examination:
         folder = self._folder / "trial"
         folder.mkdir()
         settings = {**defaults_of(self._data(facts).get("config_schema")), **self._wishes.settings}
-        return Trial(facts.id, environment, folder, settings)
+        return Trial(facts.id, environment, folder, settings, distribution=facts.form == "wheel")
 
     def _tried(self, trial: Trial, facts: Facts, environment: Environment) -> None:
+        self._wishes.tell("loading it")
         if trial.run(self._found, self._wishes.timeout):
             mend = f"mibyan plugins manifest {'PROJECT' if self._path.is_file() else self._path} --write"
             judge_frozen(facts, environment, self._found, self._wishes, mend)
@@ -262,7 +267,7 @@ def examined(path: Path, folder: Path, found: Checklist, wishes: Wishes) -> str:
     examination = Examination(path, folder, found, wishes)
     try:
         examination.run(kind)
-    except (MibyanError, OSError) as error:
-        found.fail("load", f"the check itself came to an end: {error}", "mibyan doctor")
+    except Exception as error:  # a stranger's files may be anything
+        found.fail("load", f"the check itself came to an end: {describe_exception(error)}", "mibyan doctor")
         found.skip([*STATIC, *DYNAMIC], "the check itself came to an end")
     return examination.plugin_id

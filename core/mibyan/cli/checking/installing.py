@@ -83,7 +83,7 @@ class Workshop:
         ended = self._run(self._installer(wheel, environment), "install.txt")
         if ended.code != 0:
             hint = (
-                "--offline forbids to fetch what it requires"
+                "leave --offline out, so that what it requires may be fetched"
                 if self.offline
                 else "look at its dependencies in pyproject.toml"
             )

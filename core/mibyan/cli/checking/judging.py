@@ -274,7 +274,8 @@ def _judge_schemas(manifest: Manifest, where: str, found: Checklist) -> None:
 def _judge_syntax(facts: Facts, found: Checklist) -> None:
     """Whether all sources are Python."""
     number = 0
-    for path in facts.sources:
+    sources = [path for path in facts.sources if _can_be_imported(facts, path)]
+    for path in sources:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -288,7 +289,13 @@ def _judge_syntax(facts: Facts, found: Checklist) -> None:
             found.fail("syntax", f"it can't be compiled: {describe_exception(error)}", None, facts.shown(path))
         if number == _MOST:
             return
-    found.ok("syntax", f"{len(facts.sources)} source file{'' if len(facts.sources) == 1 else 's'}")
+    found.ok("syntax", f"{len(sources)} source file{'' if len(sources) == 1 else 's'}")
+
+
+def _can_be_imported(facts: Facts, path: Path) -> bool:
+    """Whether a source has a name to be imported by; a template in a plugin hasn't, and needn't be Python."""
+    parts = path.relative_to(facts.root).with_suffix("").parts if path.is_relative_to(facts.root) else ()
+    return all(part.isidentifier() for part in parts)
 
 
 def _judge_words(facts: Facts, found: Checklist) -> None:

@@ -49,12 +49,16 @@ class Trial:
         environment: Where it, or what it needs, is installed.
         folder: A folder for scratch files, which somebody else removes.
         settings: Its own settings.
+        distribution: Whether it brings what it requires.
     """
 
-    def __init__(self, plugin_id: str, environment: Environment, folder: Path, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self, plugin_id: str, environment: Environment, folder: Path, settings: Mapping[str, Any], *, distribution: bool
+    ) -> None:
         self._id = plugin_id
         self._environment = environment
         self._folder = folder
+        self._is_distribution = distribution
         self.home = folder / "home"
         (self.home / "plugins").mkdir(parents=True)
         entry = {"allow_tool_override": True, "config": dict(settings)}
@@ -116,8 +120,7 @@ class Trial:
         loaded = said["state"] in {"ready", "active"}
         if not loaded:
             tell = found.warn if said["state"] == "needs" else found.fail
-            ours = said["hint"] is None or "mibyan plugins" in said["hint"]  # it is nobody's to turn off here
-            tell("load", f"it is {said['state']}: {self._shown(said['reason'])}", None if ours else said["hint"])
+            tell("load", f"it is {said['state']}: {self._shown(said['reason'])}", self._mend(said["hint"]))
         for reason, fix, origin in said["problems"]:
             found.warn("load", reason, fix, origin and self._shown(origin))
         overrides = f", replaces {', '.join(said['overrides'])}" if said["overrides"] else ""
@@ -134,6 +137,14 @@ class Trial:
         if said["left"] is not None:
             self._judge_unload(said, found)
         return True
+
+    def _mend(self, hint: str | None) -> str | None:
+        """What an author can do, where the hint tells an operator."""
+        if hint is None or "mibyan plugins" in hint:
+            return None
+        if "Mibyan's environment" in hint and self._is_distribution:
+            return "declare what has it: [project] dependencies = [...]"
+        return hint
 
     def _judge_acts(self, said: Mapping[str, Any], found: Checklist, *, loaded: bool) -> None:
         """What it did while it was loaded."""

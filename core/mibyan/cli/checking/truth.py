@@ -31,7 +31,10 @@ def judge_frozen(facts: Facts, environment: Environment, found: Checklist, wishe
     """
     try:
         authored = find_authored(facts.root)
-        if authored.text is None or "tools" not in authored.data:
+        if authored.text is None:
+            found.skip(["frozen"], "there is no manifest")
+            return
+        if "tools" not in authored.data:
             found.warn("frozen", "its tools aren't frozen: until it has run once nobody knows them, and an editable install is imported at each start",
                        mend, facts.origin)  # fmt: skip
             return
