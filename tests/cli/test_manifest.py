@@ -522,3 +522,75 @@ def test_L2_a_command_that_is_killed_leaves_nothing_running(weather: Path, tmp_p
         read_to_the_end(reader)
     finally:
         os.close(reader)
+
+
+# What only the file has, settings ---------------------------------------------------------------------------------
+
+
+def test_M4_what_only_the_manifest_has_is_told_and_pruned(run: Callable, weather: Path) -> None:
+    """plugins.M4: a toolset or command that the code doesn't register is no drift, but told; --prune leaves it out."""
+    path = weather / "plugin.yaml"
+    path.write_text("id: weather\ntoolsets:\n  lost: {tools: [radar]}\ncommands: [old]\n")
+    run("plugins", "manifest", str(weather), "--write")
+    done = run("plugins", "manifest", str(weather), "--check")
+    assert done.code == 0
+    assert "the toolset 'lost' is only in the manifest" in done.err
+    assert "the command 'old' is only in the manifest" in done.err
+    notes = run("plugins", "manifest", str(weather), "--check", "--json").data["notes"]
+    assert {"tool": None, "text": "the command 'old' is only in the manifest: the code doesn't register it"} in notes
+    assert run("plugins", "manifest", str(weather), "--check", "--prune").code == 1
+    assert run("plugins", "manifest", str(weather), "--write", "--prune").code == 0
+    manifest = run("plugins", "manifest", str(weather), "--json").data["manifest"]
+    assert list(manifest["toolsets"]) == ["outdoors"]
+    assert [command["name"] for command in manifest["commands"]] == ["sky"]
+    assert "only in the manifest" not in run("plugins", "manifest", str(weather), "--check").err
+
+
+def test_M4_pruning_all_of_a_key_takes_the_key(run: Callable, weather: Path) -> None:
+    """plugins.M4: a key that says nothing any more goes."""
+    path = weather / "plugin.yaml"
+    (weather / "__init__.py").write_text("from . import helper\n")
+    path.write_text("id: weather\ncommands: [old]  # long gone\ntoolsets: {lost: {}}\n")
+    assert run("plugins", "manifest", str(weather), "--write", "--prune").code == 0
+    text = path.read_text()
+    assert "commands" not in text
+    assert "toolsets" not in text
+
+
+SETTINGS = """\
+id: weather
+config_schema:
+  type: object
+  required: [unit]
+  properties: {name: {type: string, default: tides}, unit: {type: string}, deep: {type: object, properties: {n: {default: 3}}}}
+"""
+
+
+def test_M4_a_plugin_has_its_settings_while_it_is_frozen(run: Callable, weather: Path, tmp_path: Path) -> None:
+    """plugins.M4: `ctx.config` has the defaults of the config_schema, and what --config gives; YAML and JSON."""
+    (weather / "plugin.yaml").write_text(SETTINGS)
+    (weather / "__init__.py").write_text(
+        "def register(ctx):\n"
+        "    text = f\"{ctx.config['deep']['n']} {ctx.config.get('unit')}\"\n"
+        "    ctx.register_tool(ctx.config['name'], 't', {'description': text}, lambda args: '{}')\n"
+    )
+
+    def frozen(*words: str) -> tuple[str, str]:
+        (tool,) = run("plugins", "manifest", str(weather), "--json", *words).data["manifest"]["tools"]
+        return tool["name"], tool["schema"]["description"]
+
+    assert frozen() == ("tides", "3 None")
+    (tmp_path / "s.yaml").write_text("unit: metres\n")
+    assert frozen("--config", str(tmp_path / "s.yaml")) == ("tides", "3 metres")
+    (tmp_path / "s.json").write_text('{"unit": "feet", "name": "waves"}')
+    assert frozen("--config", str(tmp_path / "s.json")) == ("waves", "3 feet")
+
+
+@pytest.mark.parametrize("text", ["unit: 3\n", "- a\n", "{", "unit: x\nname: [1]\n"])
+def test_M4_settings_that_arent_valid(run: Callable, weather: Path, tmp_path: Path, text: str) -> None:
+    """plugins.M2: a file of settings that the schema refuses, or that is none, ends with 2 and says why."""
+    (weather / "plugin.yaml").write_text(SETTINGS)
+    (tmp_path / "s.yaml").write_text(text)
+    done = run("plugins", "manifest", str(weather), "--config", str(tmp_path / "s.yaml"))
+    assert (done.code, done.out) == (2, "")
+    assert str(tmp_path / "s.yaml") in done.err
