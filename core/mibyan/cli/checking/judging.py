@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from mibyan._version import __version__
 from mibyan.cli.checking.schemas import unsayable
+from mibyan.cli.doctor.plugins.packages import GENERIC
 from mibyan.errors import ManifestError, MibyanError
 from mibyan.paths import decode_text, read_bytes
 from mibyan.plugins.manifest import parse_manifest
@@ -24,14 +25,6 @@ if TYPE_CHECKING:
     from mibyan.cli.checking.checks import Checklist
     from mibyan.cli.checking.facts import Facts
     from mibyan.plugins.manifest import Manifest
-
-#: Names of modules that many distributions put at the top of site-packages, where only one of them can be.
-GENERIC: Final = frozenset({
-    "api", "app", "bin", "build", "cli", "client", "common", "conf", "config", "conftest", "constants", "core", "data",
-    "dist", "doc", "docs", "example", "examples", "helper", "helpers", "lib", "libs", "main", "misc", "models", "plugin",
-    "plugins", "schemas", "scripts", "server", "settings", "setup", "shared", "src", "test", "tests", "tool", "tools",
-    "util", "utils", "version",
-})  # fmt: skip
 
 #: Bytes of a source that is compiled.
 _SOURCE_LIMIT = 10_000_000

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mibyan.cli.apart import run_apart
 from mibyan.cli.checking.checks import DYNAMIC
 from mibyan.cli.checking.schemas import Unsayable
+from mibyan.cli.doctor.plugins.costs import SLOW_MS
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from mibyan.cli.apart import Ended
     from mibyan.cli.checking.checks import Checklist
     from mibyan.cli.checking.environment import Environment
-
-#: Milliseconds of an import that are too many: whoever uses one tool of the plugin waits for them.
-IMPORT_LIMIT_MS: Final = 300
 
 #: What one does instead of doing something at import.
 _INSTEAD: Final = {
@@ -166,10 +164,10 @@ class Trial:
     def _judge_time(milliseconds: float | None, found: Checklist) -> None:
         if milliseconds is None:
             found.skip(["import.time"], "nothing was imported")
-        elif milliseconds > IMPORT_LIMIT_MS:
-            found.warn("import.time", f"its import takes {milliseconds:g} ms, more than {IMPORT_LIMIT_MS}", "import what is heavy inside the functions that use it: python -X importtime")  # fmt: skip
+        elif milliseconds > SLOW_MS:
+            found.warn("import.time", f"its import takes {milliseconds:g} ms, more than {SLOW_MS:g}", "import what is heavy inside the functions that use it: python -X importtime")  # fmt: skip
         else:
-            found.ok("import.time", f"{milliseconds:g} ms (up to {IMPORT_LIMIT_MS} are fine)")
+            found.ok("import.time", f"{milliseconds:g} ms (up to {SLOW_MS:g} are fine)")
 
     @staticmethod
     def _judge_unload(said: Mapping[str, Any], found: Checklist) -> None:
