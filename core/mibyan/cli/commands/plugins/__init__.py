@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from mibyan.cli.commands.plugins import authoring, installing, listing, switching, trusting
+from mibyan.cli.commands.plugins import authoring, installing, listing, mending, switching, trusting
 from mibyan.cli.commands.plugins.group import plugins
 
-__all__ = ["authoring", "installing", "listing", "plugins", "switching", "trusting"]
+__all__ = ["authoring", "installing", "listing", "mending", "plugins", "switching", "trusting"]
 
-#: The order of the help: what there is, what comes and goes, what is wanted of it, what authors do.
-_ORDER = ("list", "show", "install", "uninstall", "enable", "disable", "trust", "untrust", "manifest", "check")
+#: The order of the help: what there is, what comes and goes, what is wanted of it, what is wrong with it, what authors do.
+_ORDER = (
+    "list",
+    "show",
+    "install",
+    "uninstall",
+    "enable",
+    "disable",
+    "trust",
+    "untrust",
+    "bisect",
+    "manifest",
+    "check",
+)
 plugins.commands = {name: plugins.commands[name] for name in _ORDER}
