@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -177,6 +179,14 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_wheel(folder, "mibyan-plugin-other", "1.0", "other", TOOL, requires=["mibyan<0.0.5"])
     make_wheel(folder, "click", "8.0.0", "click", "", group="none")
     make_wheel(folder, "mibyan", "0.0.1", "mibyan_old", "", group="none")
+    with tarfile.open(folder / "mibyan-plugin-source-1.0.tar.gz", "w:gz") as archive:
+        for name, text in (
+            ("setup.py", f"{TRACE}raise SystemExit(9)\n"),
+            ("PKG-INFO", "Metadata-Version: 2.1\nName: x\nVersion: 1\n"),
+        ):
+            member = tarfile.TarInfo(f"mibyan-plugin-source-1.0/{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
     make_wheel(folder, "mibyan-plugin-dull", "1.0", "dull", "", group="nobodys")
     return folder
 
@@ -247,6 +257,13 @@ def test_plugins_W4_what_mibyan_needs_isnt_set_back(place: Place, shelf: Path) -
 def test_plugins_W4_a_failing_installer_is_told(quick: Place, shelf: Path, name: str, said: str) -> None:
     """Another Mibyan would be needed, or nothing has that name: its last lines, exit 1, and nothing has changed."""
     assert_refused(quick, shelf, name, 1, said)
+
+
+def test_plugins_W4_a_source_isnt_built_before_somebody_says_yes(quick: Place, shelf: Path) -> None:
+    """Building runs its code: where there are only sources nothing is done, and the way on is told."""
+    done = quick.mibyan("plugins", "install", "source", *from_shelf(shelf), IMPORTED=str(quick.work / "built"))
+    assert (done.returncode, "With --yes sources are tried" in done.stderr) == (1, True), done.stderr
+    assert not (quick.work / "built").exists()
 
 
 def break_everything(place: Place) -> None:
@@ -340,7 +357,7 @@ def test_plugins_L8_every_management_command_answers_whatever_the_plugins_do(qui
 
 
 def test_plugins_L4_a_quarantined_plugin_goes_too(quick: Place) -> None:
-    """One that has ended a process at its import is kept out, and is removed like any other."""
+    """One that has ended a process at its import is kept out, and is removed; in safe mode and with a broken configuration too."""
     quick.put("mibyan-plugin-deadly", "1.0", "deadly_plugin", "import os\nos._exit(7)\n")
     died = quick.mibyan("tools", "list")
     assert died.returncode == 7
@@ -349,6 +366,9 @@ def test_plugins_L4_a_quarantined_plugin_goes_too(quick: Place) -> None:
         one for one in json.loads(quick.mibyan("plugins", "list", "--json").stdout)["plugins"] if one["id"] == "deadly"
     ]
     assert record["state"] == "failed", record
-    assert quick.mibyan("plugins", "uninstall", "deadly", "--yes").returncode == 0
+    (quick.home / "config.yaml").write_text("plugins: {\n")
+    gone = quick.mibyan("--safe-mode", "plugins", "uninstall", "deadly", "--yes")
+    (quick.home / "config.yaml").unlink()
+    assert gone.returncode == 0, gone.stderr
     assert "deadly" not in quick.ids()
     assert not (quick.site / "deadly_plugin.py").exists()

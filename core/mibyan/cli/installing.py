@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mibyan.cli.installing_plan import Step
     from mibyan.cli.installing_spec import Wanted
     from mibyan.cli.invocation import Invocation
+    from mibyan.cli.pluginview import Found
     from mibyan.plugins.state import PluginRecord
 
 #: What keeps an installer from building sources.
@@ -95,6 +96,11 @@ def read_order(
     installed = {one.id: one.candidate.distribution for one in records if one.candidate.distribution}
     wanted = read_spec(words[0], exact=exact, installed=installed)
     return Order(wanted, tuple(read_more(words[1:])), upgrade, yes, dry_run)
+
+
+def plugins_before(invocation: Invocation, found: Found) -> Sequence[dict[str, Any]]:
+    """The plugins as `plugins list --json` tells them now; in safe mode, where few are seen, another process looks."""
+    return fresh_look(invocation)["plugins"] if found.runtime._parts.safe_mode else found.objects()
 
 
 def run(invocation: Invocation, order: Order, before: Sequence[dict[str, Any]], installer: Installer) -> int:

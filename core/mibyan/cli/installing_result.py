@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ _MARKS = ("id", "origin", "version", "state", "reason")
 
 
 def fresh_look(invocation: Invocation) -> dict[str, Any]:
-    """What `plugins list --json` says in a new process; no plugin is imported.
+    """What `plugins list --json` says in a new process, not in safe mode; no plugin is imported.
 
     Raises:
         MibyanError: It says nothing that can be read.
@@ -34,7 +35,10 @@ def fresh_look(invocation: Invocation) -> dict[str, Any]:
     words = [word for flag, value in named if value is not None for word in (flag, value)]
     command = [sys.executable, "-P", "-m", "mibyan", "plugins", "list", "--json", *words]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False,
+            env={name: value for name, value in os.environ.items() if name != "MIBYAN_SAFE_MODE"},
+        )  # fmt: skip
         found: dict[str, Any] = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise MibyanError(

@@ -18,6 +18,7 @@ from mibyan.cli.uninstalling_traces import left_behind
 from mibyan.errors import MibyanError, PluginError
 from mibyan.plugins.sources import ids
 from mibyan.plugins.sources.distributions import name_and_version
+from mibyan.plugins.state import PluginRecord
 from mibyan.records import record
 from mibyan.text import one_line
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from mibyan.cli.installers import Environment, Installer
     from mibyan.cli.invocation import Invocation
     from mibyan.plugins.candidate import Note
-    from mibyan.plugins.state import PluginRecord
 
 #: Letters that a distribution's name loses while pip removes it.
 _LOST = 3
@@ -51,6 +51,19 @@ class Target:
     editable: bool = False
     #: Others with its id, which stay.
     others: tuple[str, ...] = ()
+
+
+def find(invocation: Invocation, name: str) -> Target:
+    """What a name means, among all that is there: in safe mode too, and with a broken configuration.
+
+    Raises:
+        PluginError: As `find_target`.
+    """
+    from mibyan.plugins.sources.scan import discover
+
+    config, _ = invocation.config_or_defaults()
+    found = discover(config.settings.plugins, invocation.home, invocation.project)
+    return find_target(name, [PluginRecord(one) for one in found], found.notes, invocation.home)
 
 
 def find_target(name: str, records: Sequence[PluginRecord], notes: Iterable[Note], home: Path) -> Target:

@@ -48,7 +48,7 @@ def install(
             words, editable, records=found.records, exact=exact, upgrade=upgrade, yes=yes, dry_run=dry_run
         )  # fmt: skip
         chosen = installers.choose(installers.Environment.running(), installer)
-        return installing.run(invocation, order, found.objects(), chosen)
+        return installing.run(invocation, order, installing.plugins_before(invocation, found), chosen)
 
 
 @plugins.command("uninstall")
@@ -67,7 +67,6 @@ def uninstall(invocation: Invocation, plugin_id: str, yes: bool, dry_run: bool, 
     """
     from mibyan.cli import installers, uninstalling
 
-    with found_plugins(invocation) as found:
-        target = uninstalling.find_target(plugin_id, found.records, found.runtime.plugins.notes, invocation.home)
-        environment = installers.Environment.running()
-        return uninstalling.run(invocation, target, environment, installer=installer, yes=yes, dry_run=dry_run)
+    target = uninstalling.find(invocation, plugin_id)
+    environment = installers.Environment.running()
+    return uninstalling.run(invocation, target, environment, installer=installer, yes=yes, dry_run=dry_run)
