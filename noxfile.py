@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import nox
@@ -13,7 +15,7 @@ import nox
 nox.needs_version = ">=2025.2.9"
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_existing_virtualenvs = True
-nox.options.sessions = ["lint", "types", "imports", "tests", "docs"]
+nox.options.sessions = ["lint", "types", "imports", "tests", "template", "docs"]
 
 ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
@@ -97,6 +99,54 @@ def search(session: nox.Session) -> None:
     session.run(
         "pytest", "-n", "auto", "-m", "hypothesis", "--hypothesis-profile=search", "--timeout=1800", *session.posargs
     )
+
+
+#: The worked example.
+EXAMPLE = "mibyan-plugin-git"
+#: Plugins that the template is tried with: names that need a canonical form or a module name of another kind.
+BAKED = (
+    ("weather", "Weather for the model."),
+    ("My_Tool.x2", "Quotes \"double\", 'single' and \\ {{ braces }} {% raw %} \n on two lines"),
+    ("class", "\u200fمكوّن إضافي للطقس 🌦️"),
+    ("x" * 50, "Very long. " * 400),
+)
+
+
+@nox.session
+def template(session: nox.Session) -> None:
+    """Plugins from the template, and the worked example: linted, checked, built, installed beside Mibyan's wheel, tested."""
+    groups = nox.project.dependency_groups(PROJECT, "lint", "types")
+    session.install(*PROJECT["project"]["dependencies"], *groups, "build", "hatchling", "pytest")
+    # Not below this checkout: what git ignores, ruff doesn't look at.
+    with tempfile.TemporaryDirectory(prefix="mibyan-template-") as name:
+        build_and_install(session, ROOT, Path(name, "dist"))
+        plugins = Path(name, "plugins")
+        shutil.copytree(ROOT / "examples" / EXAMPLE, plugins / EXAMPLE)
+        for slug, description in BAKED:
+            said = [f"--field=slug={slug}", f"--field=description={description}", '--field=author_name=A "B" \\ C']
+            session.run("mibyan", "plugins", "new", str(plugins), "--no-input", *said)
+        for project in sorted(plugins.iterdir()):
+            prove(session, project)
+    for slug, _ in BAKED:
+        session.run("mibyan", "call", "hello_" + re.sub(r"[-_.]+", "_", slug.lower()), "name=Ada")
+    session.run("mibyan", "call", "git_log", f"folder={ROOT}", "count:=1")
+
+
+def build_and_install(session: nox.Session, project: Path, dist: Path) -> None:
+    """Build a project's wheel, and install that very wheel."""
+    session.run("python", "-m", "build", "--no-isolation", "--wheel", "--outdir", str(dist), str(project), silent=True)
+    session.install("--force-reinstall", "--no-deps", *map(str, dist.glob("*.whl")))
+
+
+def prove(session: nox.Session, project: Path) -> None:
+    """What an author's own checks do, on the wheel."""
+    with session.chdir(project):
+        session.run("ruff", "check", "--no-cache")
+        session.run("ruff", "format", "--check", "--no-cache")
+        build_and_install(session, project, project / "dist")
+        session.run("mypy", "--cache-dir", str(project.parents[1] / "mypy"))
+        session.run("pytest", "-q", "-p", "no:cacheprovider")
+        session.run("mibyan", "plugins", "check", *map(str, Path("dist").glob("*.whl")))
 
 
 @nox.session

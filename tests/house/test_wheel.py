@@ -47,15 +47,26 @@ def contents(built: tuple[Path, Path]) -> dict[str, bytes]:
         return {name: wheel.read(name) for name in wheel.namelist()}
 
 
+#: What tools leave in a working copy.
+_LEFT_BEHIND = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".venv", "build", "dist"})
+
+
 def tracked(*folders: str) -> set[str]:
     """The sources below `folders`, without what tools leave there."""
     paths = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file())
-    return {str(path.relative_to(ROOT)) for path in paths if "__pycache__" not in path.parts}
+    return {str(path.relative_to(ROOT)) for path in paths if not _LEFT_BEHIND.intersection(path.parts)}
+
+
+def template_files() -> dict[str, bytes]:
+    """The template of plugins, by the paths below its folder."""
+    folder = ROOT / "examples" / "plugin-template"
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_the_wheel_carries_two_packages_and_nothing_else(contents: dict[str, bytes]) -> None:
     """architecture: one wheel carries `mibyan` and `mibyan_builtin`, every file of them, and is typed."""
     sources = {path.split("/", 1)[1] for path in tracked("core", "builtin_plugins")}
+    sources |= {f"mibyan/_plugin_template/{name}" for name in template_files()}
     assert {name for name in contents if ".dist-info/" not in name} == sources
     assert "mibyan/py.typed" in contents
 
@@ -76,7 +87,7 @@ def test_the_source_distribution_has_what_the_tests_need(built: tuple[Path, Path
     """From the source distribution one can build, test and read."""
     with tarfile.open(built[1]) as sdist:
         names = {name.split("/", 1)[1] for name in sdist.getnames() if "/" in name}
-    assert tracked("core", "builtin_plugins", "tests", "docs", "benchmarks") <= names
+    assert tracked("core", "builtin_plugins", "tests", "docs", "benchmarks", "examples") <= names
     assert {"pyproject.toml", "noxfile.py", "README.md", "LICENSE", "CHANGELOG.md"} <= names
 
 
@@ -105,19 +116,23 @@ def test_the_first_command_of_the_readme(first_command: tuple[Path, str]) -> Non
     assert json.loads(printed[printed.index("{") :])["output"].startswith(os.uname().sysname)
 
 
-def test_the_plugin_of_the_second_lesson(first_command: tuple[Path, str], tmp_path: Path) -> None:
-    """Tutorial, second lesson: the folder becomes a wheel that is installed beside Mibyan's, and is called."""
-    project = tmp_path / "mibyan-plugin-dice"
+def test_W1_the_installed_wheel_finds_its_template(first_command: tuple[Path, str]) -> None:
+    """plugins.W1: the wheel has the template, byte by byte; the checkout isn't asked."""
+    program = "from mibyan.cli.scaffold_template import template_folder; print(template_folder())"
+    folder = Path(run(first_command[0] / "python", "-P", "-c", program, cwd=first_command[0]).strip())
+    assert folder.is_relative_to(first_command[0].parent)
+    assert {name: (folder / name).read_bytes() for name in template_files()} == template_files()
+
+
+def test_the_second_lesson_is_carried_out(first_command: tuple[Path, str], tmp_path: Path) -> None:
+    """Tutorial, second lesson: its commands, one after the other in one shell, and what it says that they print."""
     lesson = (ROOT / "docs/tutorial/plugin-as-a-wheel.md").read_text()
-    module = (ROOT / "docs/tutorial/first-plugin.md").read_text()
-    (pyproject,) = re.findall(r"pyproject.toml -->\n```toml\n(.*?)^```", lesson, re.MULTILINE | re.DOTALL)
-    (source,) = re.findall(r"file: dice/__init__.py -->\n```python\n(.*?)^```", module, re.MULTILINE | re.DOTALL)
-    (project / "src" / "mibyan_plugin_dice").mkdir(parents=True)
-    (project / "pyproject.toml").write_text(pyproject)
-    (project / "src" / "mibyan_plugin_dice" / "__init__.py").write_text(source)
-    run(sys.executable, "-m", "build", "--no-isolation", "--wheel", project, cwd=tmp_path)
-    programs = first_command[0]
-    (wheel,) = (project / "dist").glob("*.whl")
-    run(programs / "pip", "install", "--quiet", "--no-index", wheel, cwd=tmp_path)
-    answer = run(programs / "mibyan", "call", "roll_dice", "sides:=1", "count:=3", cwd=tmp_path)
-    assert json.loads(answer) == {"rolls": [1, 1, 1], "total": 3}
+    lines = "".join(re.findall(r"^```console\n(.*?)^```$", lesson, re.MULTILINE | re.DOTALL)).splitlines()
+    commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    home = {"HOME": str(tmp_path), "MIBYAN_HOME": str(tmp_path / ".mibyan")}
+    path = f"{first_command[0]}{os.pathsep}{os.environ['PATH']}"
+    printed = run("bash", "-e", "-c", "\n".join(commands), cwd=tmp_path, PATH=path, **home).splitlines()
+    assert [line for line in lines if not line.startswith("$ ") and line not in printed] == []
+    assert len(list(tmp_path.glob("mibyan-plugin-weather/dist/*.whl"))) == 1
+    assert any(re.search(r"\d+ passed", line) for line in printed)
+    assert any(line.split()[:3] == ["weather", "pip", "0.1.0"] for line in printed)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LIMIT = 20_000
 #: The modules that Mibyan can't do without, and the distributions that have them.
 _NEEDED = {
-    "click": "click", "docstring_parser": "docstring-parser", "filelock": "filelock", "jsonschema_rs": "jsonschema-rs",
+    "click": "click", "cookiecutter": "cookiecutter", "docstring_parser": "docstring-parser", "filelock": "filelock", "jsonschema_rs": "jsonschema-rs",
     "importlib_metadata": "importlib-metadata", "packaging": "packaging", "pluggy": "pluggy", "pydantic": "pydantic",
     "pydantic_core": "pydantic", "yaml": "pyyaml", "rich": "rich",
 }  # fmt: skip

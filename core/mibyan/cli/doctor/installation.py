@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _NAME = "mibyan"
 #: What Mibyan needs in any case.
-BASE = ("click", "docstring-parser", "filelock", "importlib-metadata", "jsonschema-rs", "packaging", "pluggy", "pydantic",
-        "pyyaml", "rich")  # fmt: skip
+BASE = ("click", "cookiecutter", "docstring-parser", "filelock", "importlib-metadata", "jsonschema-rs", "packaging",
+        "pluggy", "pydantic", "pyyaml", "rich")  # fmt: skip
 #: The extra that a terminal backend needs, where it needs one; the others need the program of their name.
 _BACKENDS = {"docker": "docker", "modal": "modal", "daytona": "daytona", "vercel_sandbox": "vercel"}
 _PROGRAMS = {"ssh": "ssh", "singularity": "singularity"}

@@ -18,6 +18,7 @@ _ORDER = (
     "trust",
     "untrust",
     "bisect",
+    "new",
     "manifest",
     "check",
 )

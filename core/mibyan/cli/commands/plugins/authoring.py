@@ -19,6 +19,28 @@ def _seconds(value: str | None) -> float | None:
     return read_seconds(value)
 
 
+@plugins.command("new")
+@argument("words", rest=True, metavar="[DIR]")
+@option("--no-input", help="Ask nothing: take --field and the defaults.")
+@option(
+    "--field",
+    "fields",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Say slug, description, author_name or author_email. May be repeated.",
+)
+def new(invocation: Invocation, words: Sequence[str], no_input: bool, fields: Sequence[str]) -> int:  # noqa: FBT001 - they come by name
+    """Make a plugin's project, from which a wheel can be built at once.
+
+    It becomes the folder mibyan-plugin-SLUG in DIR, or in the working directory: a typed tool, a frozen manifest, tests, and workflows that
+    check and publish. What isn't said with --field is asked for on a terminal. Nothing that is there is changed, and what can't be
+    finished leaves nothing. Ends with 2 if a name or a text can't be used. With --json: {"path" "id" "distribution" "module" "tool" "files"}.
+    """
+    from mibyan.cli import scaffolding
+
+    return scaffolding.run(invocation, words, fields=fields, no_input=no_input)
+
+
 @plugins.command("manifest")
 @argument("words", rest=True, metavar="[PATH]")
 @option("--write", help="Write it into the manifest's file.")
