@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mibyan.dispatch.redaction import Redactor
     from mibyan.dispatch.session import Session
     from mibyan.dispatch.sessions import Sessions
+    from mibyan.hooks.table import HookChain
     from mibyan.plugins.candidate import Discovery
     from mibyan.plugins.loader import PluginLoader
     from mibyan.tools.store import RegistrySnapshot
@@ -51,6 +52,7 @@ class Parts:
         safe_mode: bool,
         plugins: Sequence[str],
         no_plugins: Sequence[str],
+        locked: bool | None = None,
     ) -> None:
         self.home = mibyan_home(home)
         self.project = _project(project)
@@ -63,7 +65,7 @@ class Parts:
         self.nobody = Owner("unattributed", "unattributed")
         settings = self.config.settings
         self._secrets_kept: tuple[RegistrySnapshot, frozenset[str]] | None = None
-        self.store = RegistryStore(last_wins=settings.namespace.collisions == "last_wins", log=self.log)
+        self.store = self._make_store(locked=is_set("MIBYAN_LOCKED") if locked is None else locked)
         self.hooks = HookTable(self.log)
         self.approvals = Approvals(settings.approvals.timeout, log=self.log, run_async=self._start_async,
                                    clean=self.clean)  # fmt: skip
@@ -94,6 +96,19 @@ class Parts:
         self.runtime: Any = None
         self._connect()
         survive(self)
+
+    def _make_store(self, *, locked: bool) -> RegistryStore:
+        """The registry; held to `mibyan.lock`, if that is asked for.
+
+        Raises:
+            ConfigError: There is no lock, or it can't be used.
+        """
+        last_wins = self.config.settings.namespace.collisions == "last_wins"
+        if locked:
+            from mibyan.plugins.locking import locked_store
+
+            return locked_store(self.home, last_wins=last_wins, log=self.log, clean=self.clean)
+        return RegistryStore(last_wins=last_wins, log=self.log)
 
     # Running calls -----------------------------------------------------------------------------------------------
 
@@ -172,6 +187,10 @@ class Parts:
         # that asks here.
         self.plugins.load()
         self._loaded = self.plugins.is_loaded
+        if self.store.guard is not None and self._loaded:
+            from mibyan.plugins.locking import tell_differences
+
+            tell_differences(self.store, self.plugins.all_records(), partly=self.safe_mode)
 
     @property
     def plugins(self) -> PluginLoader:
@@ -216,7 +235,7 @@ class Parts:
 
             self._definitions = DefinitionBuilder(
                 self.toolsets, lambda: self.store.snapshot, self.availability, self.log,
-                patch=self._patch, is_patched=lambda: bool(self.hooks.chain("mibyan_patch_definitions")),
+                patch=self._patch, is_patched=lambda: bool(self._patchers()),
                 patch_token=lambda: self.hooks.generation,
                 acting_as=lambda owner: acting_as(self.store, owner), clean=self.clean,
             )  # fmt: skip
@@ -255,8 +274,14 @@ class Parts:
         self, definitions: Mapping[str, Mapping[str, Any]], names: tuple[str, ...]
     ) -> Mapping[str, Mapping[str, Any]]:
         """What the plugins' `mibyan_patch_definitions` say, the later plugin last."""
-        chain = self.hooks.chain("mibyan_patch_definitions")
+        chain = self._patchers()
         return self.calling.patches(chain, definitions, names) if chain else {}
+
+    def _patchers(self) -> HookChain:
+        """Who has a say in definitions: under `--locked` only code that was accepted."""
+        chain = self.hooks.chain("mibyan_patch_definitions")
+        guard = self.store.guard
+        return chain if guard is None else chain.without({*guard.changed})
 
     def _dispatch_for(self, name: str, args: Any, owner: Owner) -> str:
         return self.calls.of_plugin(name, args, owner)
@@ -345,9 +370,8 @@ class Parts:
             calling.sessions.close()
         self._closed = True
         self.approvals.close()
-        plugins = self._plugins
-        if plugins is not None:
-            plugins.close()
+        if self._plugins is not None:
+            self._plugins.close()
         with self._calling_lock:
             self._ended = True
         calling = self._made_calling()

@@ -18,7 +18,8 @@ class Decision:
     #: What was decided: `loaded`, `failed`, `rejected`, `overridden`, `replaced`, `hidden`, `unavailable`, `denied`,
     #: `blocked`, `shadowed`, `disabled`, `untrusted`, `incompatible`, `unknown`, `skipped`, `warning`.
     kind: str
-    #: What it is about: `tool:NAME`, `toolset:NAME`, `plugin:ID`, `hook:NAME`, `config:KEY`.
+    #: What it is about: `tool:NAME`, `toolset:NAME`, `plugin:ID`, `hook:NAME`, `config:KEY`, `lock:ID`
+    #: (a plugin that isn't as it is locked).
     subject: str
     #: Why, in one sentence.
     reason: str
@@ -34,6 +35,8 @@ class Decision:
     rule: str | None = None
     #: The configuration line that decided, with its key: `/home/me/.mibyan/config.yaml:3: plugins.disabled[0]`.
     decided_by: str | None = None
+    #: More than a sentence can hold: a unified diff.
+    detail: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The record as a JSON object; empty fields are left out."""
@@ -95,6 +98,10 @@ class DecisionLog:
     def retract(self, plugin_id: str, kinds: Collection[str]) -> None:
         """Drop the decisions of some kinds that came of what a plugin did: it is gone, and they aren't so any more."""
         self._drop(lambda decision: decision.plugin_id == plugin_id and decision.kind in kinds)
+
+    def take_back(self, decision: Decision) -> None:
+        """Drop one decision: it isn't so any more."""
+        self._drop(lambda one: one is decision)
 
     def _drop(self, is_over: Callable[[Decision], bool]) -> None:
         # Nearly always there is none: then nothing is hashed again.

@@ -42,18 +42,21 @@ class Runtime:
         safe_mode: Whether only built-in plugins are loaded (also `MIBYAN_SAFE_MODE=1`).
         plugins: Ids to load beside those that are on, as with `--plugin`.
         no_plugins: Ids not to load, as with `--no-plugin`.
+        locked: Whether only what `mibyan.lock` has is offered and called; `None`: as `MIBYAN_LOCKED` says.
 
     Raises:
-        ConfigError: config.yaml can't be used; the message lists every problem with its line.
+        ConfigError: config.yaml can't be used (the message lists every problem with its line), or the lock can't.
     """
 
     def __init__(
         self, home: str | os.PathLike[str] | None = None, project: str | os.PathLike[str] | None = None,
         config: Mapping[str, Any] | LoadedConfig | None = None,
         safe_mode: bool = False,  # noqa: FBT001, FBT002 - the published signature
-        *, plugins: Sequence[str] = (), no_plugins: Sequence[str] = (),
+        *, plugins: Sequence[str] = (), no_plugins: Sequence[str] = (), locked: bool | None = None,
     ) -> None:  # fmt: skip
-        self._parts = Parts(home, project, config, safe_mode=safe_mode, plugins=plugins, no_plugins=no_plugins)
+        self._parts = Parts(
+            home, project, config, safe_mode=safe_mode, plugins=plugins, no_plugins=no_plugins, locked=locked
+        )
         self._parts.runtime = self
         self._hosts_registry = ToolRegistry._bound(self._parts.store, self._parts.host)
         self._closed = False

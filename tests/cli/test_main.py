@@ -138,14 +138,6 @@ def test_every_command_has_a_sentence() -> None:
         assert len(flags) == len(set(flags)), command.name
 
 
-def test_locked_is_refused_until_it_can_be_kept(run: Callable, bench) -> None:
-    """An option that can't be kept yet is refused in a sentence, before anything runs."""
-    done = run("call", "echo", "--locked")
-    assert (done.code, done.out) == (2, "")
-    assert "--locked" in done.err
-    assert "mibyan.lock" in done.err
-
-
 def test_an_unforeseen_fault_is_a_sentence(run: Callable, home, monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback but with --debug; a fault of Mibyan's own ends with 1 and says so."""
 

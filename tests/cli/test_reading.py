@@ -46,7 +46,6 @@ def by_click(words: list[str], monkeypatch: pytest.MonkeyPatch) -> Understood:
 
     with monkeypatch.context() as patch:
         patch.setattr(Command, "run", run)
-        patch.setattr(Invocation, "begin", lambda _: None)
         with contextlib.suppress(_Reached, UsageError):
             run_by_click(words, Invocation())
     return seen[0] if seen else None

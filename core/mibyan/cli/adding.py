@@ -67,7 +67,6 @@ def run_added(invocation: Invocation, one: ForeseenCommand, words: Sequence[str]
         RefusedError: The plugin can't be used.
         KeyboardInterrupt: It came meanwhile.
     """
-    invocation.begin()
     with invocation.runtime() as runtime:
         with invocation.out.apart():
             loaded(invocation, runtime)

@@ -69,7 +69,6 @@ class Command:
 
     def run(self, invocation: Invocation, values: Mapping[str, Any]) -> Any:
         """Do it; what other code prints meanwhile isn't data."""
-        invocation.begin()
         with invocation.out.apart():
             return self.body(invocation, **values)
 

@@ -130,6 +130,8 @@ def _require_plain(runtime: Runtime) -> None:
     """Raise unless data alone decided."""
     parts = runtime._parts
     settings = parts.config.settings
+    if parts.store.guard is not None:  # the files of all plugins count
+        raise _UntellableError
     if parts.project is not None or parts.safe_mode or settings.mcp_servers or settings.plugins.modules:
         raise _UntellableError
     if settings.plugins.bridges.hermes or settings.plugins.bridges.llm:

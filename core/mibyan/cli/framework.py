@@ -120,7 +120,6 @@ class Command(_Helpful):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; what other code prints meanwhile isn't data."""
         invocation = ctx.find_root().ensure_object(Invocation)
-        invocation.begin()
         with invocation.out.apart():
             return super().invoke(ctx)
 

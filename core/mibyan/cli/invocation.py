@@ -32,18 +32,6 @@ class Invocation:
         #: Set where the command's answer may be kept.
         self.noting: Noting | None = None
 
-    def begin(self) -> None:
-        """Refuse what can't be done, before the command does anything.
-
-        Raises:
-            MibyanError: An option asks for what this version doesn't have.
-        """
-        if self.options.locked:
-            raise MibyanError(
-                "--locked can't be kept: this version of Mibyan doesn't read mibyan.lock yet, so nothing was run",
-                hint="Leave --locked out.",
-            )
-
     def trace(self) -> TraceFile | None:
         """The file of `--trace`, if it was given.
 
@@ -144,15 +132,34 @@ class Invocation:
 
         return foresee(self.glance(self.config), lessons_of(self.config, self.home))
 
+    def lock_problem(self) -> ConfigError | None:
+        """Why a runtime can't be held to `mibyan.lock`, which is said on standard error; `None`: it can, or needn't be.
+
+        For the commands that must work then: they go on with plugins off (plugins.L8).
+        """
+        from mibyan.paths import is_set
+
+        if not self.options.locked and not is_set("MIBYAN_LOCKED"):
+            return None
+        from mibyan.plugins.locking import require_lock
+
+        try:
+            require_lock(self.home)
+        except ConfigError as error:
+            say(f"mibyan: error: {error}")
+            return error
+        return None
+
     @contextmanager
-    def runtime(self, config: LoadedConfig | None = None) -> Iterator[Runtime]:
+    def runtime(self, config: LoadedConfig | None = None, *, locked: bool | None = None) -> Iterator[Runtime]:
         """A runtime as the options and the configuration say; plugins are found and loaded when it is first used.
 
         Args:
             config: The configuration, if it has been read already.
+            locked: Whether it is held to `mibyan.lock`; `None`: as `--locked` and `MIBYAN_LOCKED` say.
 
         Raises:
-            ConfigError: The configuration can't be used.
+            ConfigError: The configuration, or the lock, can't be used.
         """
         from mibyan.cli import logs
         from mibyan.runtime import Runtime
@@ -162,6 +169,7 @@ class Invocation:
             runtime = Runtime(
                 self.home, self.project, self.config if config is None else config, options.safe_mode,
                 plugins=options.plugins, no_plugins=options.no_plugins,
+                locked=(options.locked or None) if locked is None else locked,
             )  # fmt: skip
             with runtime:
                 yield runtime

@@ -44,7 +44,7 @@ def _candidate(invocation: Invocation, name: str) -> Candidate | None:
         config = invocation.config
     except ConfigError:  # The edit may be what mends it.
         return None
-    with invocation.runtime(config) as runtime:
+    with invocation.runtime(config, locked=False) as runtime:
         found = [record.candidate for record in runtime.plugins.survey() if record.state != SHADOWED]
     plugin_id = ids.resolve(name, [candidate.id for candidate in found])
     return next((candidate for candidate in found if candidate.id == plugin_id), None)

@@ -29,6 +29,10 @@ def print_answer(out: Output, answer: Answer) -> None:
         if lines:
             out.line("\n".join(["", title, *(f"  {one_line(line, 500)}" for line in lines)]))
 
+    for decision in answer.decisions:
+        if decision.detail:
+            out.line(f"\n{decision.detail}")
+
 
 def print_claims(out: Output, claims: Sequence[Claim]) -> None:
     """Each candidate: who it is, what became of it, by which rule and line, and what would change it."""

@@ -12,6 +12,8 @@ from mibyan.tools.results import ERROR_TYPES, Status, ToolResult
 if TYPE_CHECKING:
     from mibyan.dispatch.call import Call
     from mibyan.errors import ToolError
+    from mibyan.tools.entry import ToolEntry
+    from mibyan.tools.store import RegistryStore
 
 _STATUS: dict[str, Status] = {"blocked": "blocked", "denied": "denied", "timeout": "timeout", "cancelled": "cancelled"}
 
@@ -43,11 +45,25 @@ def not_in_session(call: Call, suggestions: list[str]) -> ToolResult:
     return failure(call, message, "tool_not_in_session", suggestions=suggestions)
 
 
+def locked_out(call: Call, store: RegistryStore, name: object) -> ToolResult | None:
+    """plugins.S3: a tool that `mibyan.lock` keeps out, with the reason and never the text that wasn't accepted; else `None`."""
+    decision = None if store.guard is None else store.guard.refusal(name)
+    if decision is None:
+        return None
+    return failure(call, f"Blocked: {decision.reason}", "blocked", blocked_by="mibyan.lock")
+
+
 def unavailable(call: Call, reason: str | None) -> ToolResult:
     """dispatch.C2: with what is missing."""
     return failure(
         call, f"The tool {call.name!r} isn't available: {reason or 'its check says no'}.", "tool_unavailable"
     )
+
+
+def gone(call: Call, store: RegistryStore, entry: ToolEntry) -> ToolResult:
+    """A tool that was announced, and that its plugin's code, imported now, doesn't bring, or not as it was accepted."""
+    missing = unavailable(call, f"plugin {entry.owner.id!r} no longer provides it")
+    return locked_out(call, store, entry.name) or missing
 
 
 def agent_level(call: Call) -> ToolResult:

@@ -157,7 +157,8 @@ class Pipeline:
     def _find(self, call: Call) -> ToolEntry:
         entry = find_entry(self._store, call.asked, call.session.tool_names)
         if entry is None:
-            raise Refused(answers.unknown_tool(call, suggest_names(self._store, call.asked, call.session.tool_names)))
+            unknown = answers.unknown_tool(call, suggest_names(self._store, call.asked, call.session.tool_names))
+            raise Refused(answers.locked_out(call, self._store, call.asked) or unknown)
         call.entry = entry
         if entry.name != call.asked:
             call.note("renamed", asked=call.asked, name=entry.name)
@@ -195,7 +196,7 @@ class Pipeline:
         _value(outcome)
         found = self._store.find(entry.name)
         if found is None or found.activate is not None:
-            raise Refused(answers.unavailable(call, f"plugin {entry.owner.id!r} no longer provides it"))
+            raise Refused(answers.gone(call, self._store, entry))
         call.entry = found
         call.note("activated", plugin=entry.owner.id)
         return found

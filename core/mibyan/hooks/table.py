@@ -64,6 +64,16 @@ class HookChain:
     def __bool__(self) -> bool:
         return bool(self.wrappers or self.plain)
 
+    def without(self, plugin_ids: Collection[str]) -> HookChain:
+        """The chain without some plugins' implementations."""
+        if not plugin_ids:
+            return self
+        wrappers, plain = (
+            tuple(one for one in part if one.owner.kind != "plugin" or one.owner.id not in plugin_ids)
+            for part in (self.wrappers, self.plain)
+        )
+        return HookChain(wrappers, plain)
+
 
 _EMPTY = HookChain()
 

@@ -29,6 +29,9 @@ FILES_LIMIT = 5_000
 #: Bytes up to which a plugin's files are read; the content of larger ones is kept by time of change and size.
 BYTES_LIMIT = 4 * 1024 * 1024
 
+#: Bytes of a plugin that are read to tell what was accepted; of a larger one that can't be told.
+PORTABLE_LIMIT = 256 * 1024 * 1024
+
 #: The interpreter and the Mibyan that a load was done by: another one may come to something else.
 LOADED_BY = f"{sys.implementation.cache_tag} {sys.platform} {__version__}"
 
@@ -76,6 +79,19 @@ class Contents:
             return None
         return files if len(files) <= FILES_LIMIT else None
 
+    def portable_digest(self, candidate: Candidate) -> str | None:
+        """The digest of a plugin's bytes and of where each file lies in it; `None` when that can't be told.
+
+        It is the same on every machine and for every interpreter, also of what is being worked on.
+        """
+        files = self.files(candidate)
+        if files is None:
+            return None
+        base = str(candidate.root) if candidate.root is not None else os.path.dirname(candidate.origin)  # noqa: PTH120
+        key = f"portable:{candidate.id}\0{candidate.origin}"
+        digest: str | None = self._kept.look_up(key, _stamps(files), lambda: _portable(base, files))
+        return digest
+
     def save(self) -> None:
         """Keep what was worked out for other processes."""
         self._kept.save()
@@ -115,6 +131,24 @@ def _digest_of(candidate: Candidate, files: list[File]) -> str:
     whole = sha256(f"{LOADED_BY}\0{candidate.source}\0{candidate.origin}\0{candidate.version}".encode(*_TEXT))
     for path, status in files:
         whole.update(f"\n{path}\0{_said(path, status, read=read)}".encode(*_TEXT))
+    return whole.hexdigest()
+
+
+def _portable(base: str, files: Iterable[File]) -> str | None:
+    """One digest for the bytes of files; an installer's own notes on what it installed don't count."""
+    from hashlib import sha256
+
+    whole, left = sha256(), PORTABLE_LIMIT
+    for path, status in files:
+        name = path[len(base) + 1 :] if path.startswith(f"{base}{os.sep}") else os.path.basename(path)  # noqa: PTH119
+        if status is None or (name == "RECORD" or name.endswith(".dist-info/RECORD")):
+            continue
+        try:
+            data = read_bytes(path, left)
+        except OSError:
+            return None
+        left -= len(data)
+        whole.update(f"{len(name)}:{name.replace(os.sep, '/')} {sha256(data).hexdigest()}\n".encode(*_TEXT))
     return whole.hexdigest()
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mibyan.plugins.quarantine import Quarantine
     from mibyan.plugins.sources.trust import TrustVerdict
     from mibyan.plugins.state import State
+    from mibyan.tools.lockguard import LockGuard
 
 
 class Refusal(NamedTuple):
@@ -50,6 +51,10 @@ class Asker(Protocol):
     def project(self) -> Path | None:
         """The folder that has `.mibyan`, if there is a project."""
 
+    @property
+    def guard(self) -> LockGuard | None:
+        """Under `--locked`: what says which plugins were accepted."""
+
 
 class Gates:
     """The questions that are asked about each candidate of one discovery; nothing is imported.
@@ -66,12 +71,14 @@ class Gates:
 
     def is_unable(self, candidate: Candidate) -> bool:
         """Whether a candidate can't take another's place although nothing is wrong with it (plugins.L1)."""
-        return self._untrusted(candidate) is not None or _incompatible(candidate) is not None
+        kept_out = self._untrusted(candidate) or self._locked_out(candidate)
+        return kept_out is not None or _incompatible(candidate) is not None
 
     def first(self, candidate: Candidate) -> Refusal | None:
         """Why a candidate isn't loaded, as far as it concerns itself alone."""
         questions = (
-            self._found_out, self._untrusted, _incompatible, self._isolated, self._misconfigured, self._quarantined,
+            self._found_out, self._untrusted, self._locked_out, _incompatible, self._isolated, self._misconfigured,
+            self._quarantined,
         )  # fmt: skip
         return next((refusal for ask in questions if (refusal := ask(candidate)) is not None), None)
 
@@ -116,6 +123,15 @@ class Gates:
             return None
         verdict = self._verdict(candidate)
         return None if verdict.trusted else Refusal(UNTRUSTED, verdict.reason, verdict.hint)
+
+    def _locked_out(self, candidate: Candidate) -> Refusal | None:
+        """plugins.S3: under `--locked` only what was accepted; a project's code is by trust, which is about every byte."""
+        guard = self._services.guard
+        why = None if guard is None or is_project_code(candidate) else guard.objection(candidate.id, candidate.source)
+        if guard is None or why is None:
+            return None
+        line = guard.place("plugins", candidate.id)
+        return Refusal(UNTRUSTED, why, f"mibyan plugins lock --only {candidate.id}", "plugins.S3", line)
 
     def _verdict(self, candidate: Candidate) -> TrustVerdict:
         from mibyan.plugins.sources.trust import TrustStore, TrustVerdict

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mibyan.config.load import LoadedConfig
     from mibyan.plugins.candidate import Note
     from mibyan.plugins.state import PluginRecord
+    from mibyan.tools.lockguard import LockGuard
 
 
 @record
@@ -27,6 +28,8 @@ class _Asker:
     config: LoadedConfig
     home: Path
     project: Path | None
+    #: Nothing is loaded, so nothing has to be kept out.
+    guard: LockGuard | None = None
 
 
 def glance(

@@ -108,7 +108,9 @@ def learned(
     acts = tuple(act_data(act, numbers) for act in ledger.acts or ())
     hooks = tuple(name for name in services.hooks.names_of(ledger.owner) if name not in _OWN_HOOKS)
     told = tuple(
-        as_dict(one) for one in services.log if one.plugin_id == candidate.id and one.kind in {"unknown", "warning"}
+        as_dict(one)
+        for one in services.log
+        if one.plugin_id == candidate.id and one.kind in {"unknown", "warning"} and one.rule != "plugins.S3"
     )
     require_no_secret((acts, told), found.variables, services, running.before.environ)
     made = Learned(found, acts, hooks, told, time.time())

@@ -11,7 +11,7 @@ from mibyan.errors import PluginError
 from mibyan.plugins import frozen
 from mibyan.plugins.contents import content_of
 from mibyan.plugins.context import PluginContext
-from mibyan.plugins.gates import may_override, operator_entry
+from mibyan.plugins.gates import is_project_code, may_override, operator_entry
 from mibyan.plugins.journal import journal_of
 from mibyan.plugins.ledger import Ledger, OptIn
 from mibyan.plugins.making import close_of
@@ -257,6 +257,9 @@ class Loading:
     def _begin(self, slot: PluginSlot) -> tuple[PluginContext, Ledger]:
         """A fresh owner, with a ledger and a context."""
         candidate = slot.candidate
+        if self._services.guard is not None and not is_project_code(candidate):
+            digest = self._lessons.contents.portable_digest(candidate)
+            self._services.guard.meet(candidate.id, candidate.version, digest)
         _, entry = operator_entry(self._services.config, candidate)
         opt_in = OptIn(may_override(candidate, entry))
         ledger = Ledger(Owner(candidate.id, "plugin", candidate.source, opt_in), opt_in)

@@ -141,6 +141,8 @@ class Outcomes:
             whole: Whether these are all that there are: what was kept of others that are gone is dropped.
             afresh: Whether also what is as it was gets a new time.
         """
+        if store.guard is not None:  # What a lock has kept out is no outcome of the plugin's own.
+            return
         if not self._lock.acquire(timeout=_PATIENCE):
             return
         try:

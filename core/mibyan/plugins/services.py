@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mibyan.config.load import LoadedConfig
     from mibyan.hooks.table import HookTable
     from mibyan.plugins.candidate import Discovery
+    from mibyan.tools.lockguard import LockGuard
     from mibyan.tools.owner import Owner
     from mibyan.tools.store import RegistryStore
 
@@ -49,6 +50,11 @@ class LoaderServices:
     further: tuple[Callable[[], Discovery], ...] = ()
     #: Where installed plugins are looked for; `None`: on `sys.path`.
     search_path: Sequence[str] | None = None
+
+    @property
+    def guard(self) -> LockGuard | None:
+        """Under `--locked`: what says which plugins were accepted."""
+        return self.store.guard
 
     def awaited(self, answer: Any) -> Any:
         """What a plugin's function gave, awaited if that is needed.

@@ -45,6 +45,8 @@ class Verdict(Enum):
     REFUSED = "refused"
     #: The name is kept for the runtime itself.
     RESERVED = "reserved"
+    #: It isn't what `mibyan.lock` has, and the lock counts (`mibyan.tools.lockguard`).
+    LOCKED_OUT = "locked_out"
 
     @property
     def accepted(self) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from mibyan.tools.availability import Verdict as Availability
     from mibyan.tools.entry import ToolEntry
+    from mibyan.tools.lockguard import LockGuard
     from mibyan.tools.owner import Owner
 
 __all__ = ["RegistrySnapshot", "RegistryStore", "Toolset"]
@@ -62,7 +63,9 @@ class RegistryStore:
         #: The runtime's parts; `None` for a registry made by hand. The facade finds the runtime of a plugin through it.
         self.parts: Any = None
         #: Set by the runtime: the configuration line that says a key, for the report.
-        self.line_of: Callable[[tuple[str | int, ...]], str | None] = _nowhere
+        self.line_of: Callable[[tuple[str | int, ...]], str | None] = lambda _: None
+        #: Under `--locked`: what keeps out what isn't in `mibyan.lock` (`mibyan.tools.lockguard`).
+        self.guard: LockGuard | None = None
         #: Set by the runtime: called, without the lock, when an entry went away or was replaced.
         self.on_change: Callable[[str], None] | None = None
 
@@ -392,9 +395,3 @@ class RegistryStore:
     def _tell(self, name: str) -> None:
         if self.on_change is not None:
             self.on_change(name)
-
-
-def _nowhere(key: tuple[str | int, ...]) -> str | None:
-    """Where a key is written, in a registry that was made by hand."""
-    del key
-    return None

@@ -43,6 +43,8 @@ def tell(store: RegistryStore, verdict: Verdict, entry: ToolEntry, before: ToolE
     if verdict is Verdict.REPLACED:
         log.debug("Tool replaced: %r (toolset %r) by its owner", entry.name, entry.toolset)
         return True
+    if verdict is Verdict.LOCKED_OUT:
+        return False  # The guard has told it.
     if verdict is Verdict.RESERVED:
         reason = (f"Tool registration REJECTED: {entry.name!r} (toolset {entry.toolset!r}) is a reserved name: "
                   "only the runtime itself may hold it.")  # fmt: skip

@@ -200,6 +200,20 @@ def why(
         return exits.OK if is_strictly_fine(invocation, runtime, [selection]) else exits.REFUSED
 
 
+@tools.command("diff")
+@argument("words", rest=True, metavar="[LOCK_A] [LOCK_B]", choices="files")
+def diff(invocation: Invocation, words: tuple[str, ...]) -> int:
+    """Show how the tools' texts differ: two lock files, or one and what there is now.
+
+    Without a word it is the home's mibyan.lock and now. A unified diff for each tool whose description, schema, toolset or plugin is
+    another, that came or went; what a screen would hide is written as escapes. Two files are compared without loading anything. Ends with 1 if a tool
+    differs. With --json: {"from" "to" "differs" "plugins": [{id change what before after}], "tools": [{name change plugin what diff}]}.
+    """
+    from mibyan.cli import locking
+
+    return locking.diff(invocation, words)
+
+
 def _print_tool(invocation: Invocation, entry: ToolEntry, told: dict[str, Any], answer: Answer) -> None:
     from mibyan.cli.whyview import print_claims
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mibyan.cli.commands.plugins import authoring, installing, listing, mending, switching, trusting
+from mibyan.cli.commands.plugins import authoring, installing, listing, locking, mending, switching, trusting
 from mibyan.cli.commands.plugins.group import plugins
 
-__all__ = ["authoring", "installing", "listing", "mending", "plugins", "switching", "trusting"]
+__all__ = ["authoring", "installing", "listing", "locking", "mending", "plugins", "switching", "trusting"]
 
 #: The order of the help: what there is, what comes and goes, what is wanted of it, what is wrong with it, what authors do.
 _ORDER = (
@@ -17,6 +17,7 @@ _ORDER = (
     "disable",
     "trust",
     "untrust",
+    "lock",
     "bisect",
     "new",
     "manifest",

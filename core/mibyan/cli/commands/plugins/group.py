@@ -27,7 +27,9 @@ def plugins() -> None:
 def found_plugins(invocation: Invocation, *, load: bool = False) -> Iterator[Found]:
     """The plugins that were found; none is loaded, or all with `load`. The configuration may be broken: then all are off."""
     config, broken = invocation.config_or_defaults()
-    with invocation.runtime(config) as runtime:
+    unlocked = invocation.lock_problem() if broken is None else None
+    broken = broken or unlocked
+    with invocation.runtime(config, locked=False if broken else None) as runtime:
         load = load and broken is None
         if load:
             loaded(invocation, runtime)
