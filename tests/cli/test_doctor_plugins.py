@@ -157,16 +157,18 @@ def test_plugins_W6_missing_binaries_and_variables(
     needs = {"env": ["TIDE_KEY"], "bins": ["no-such-program"], "modules": ["no_such_module"]}
     info = install("mibyan-plugin-tides", manifest={
         "id": "tides",
-        "tools": [{"name": "tide", **TOOL, "requires": needs}, {"name": "moon", **TOOL}],
+        "tools": [{"name": "tide", **TOOL, "requires": needs}, {"name": "moon", **TOOL, "requires_env": ["MOON_KEY", "PATH"]}],
     })  # fmt: skip
     add_plugin(home, "keyed", LOUD, "manifest_version: 1\nid: keyed\nrequires: {env: [TIDE_KEY]}\n")
-    (one,) = found()
+    one, said = found()
     assert (one["severity"], one["where"]) == ("warning", str(info))
     assert one["what"] == (
         "tool 'tide' of plugin 'tides' isn't available: environment variable TIDE_KEY is not set; "
         "program 'no-such-program' is not on PATH; module 'no_such_module' is not installed"
     )
     assert "export TIDE_KEY=" in one["fix"]
+    assert (said["severity"], said["fix"]) == ("info", "export MOON_KEY=…")
+    assert said["what"] == "tool 'moon' of plugin 'tides' says that it reads the variable MOON_KEY, which isn't set"
     (state,) = found("discovery")
     assert "plugin 'keyed' is needs: environment variable TIDE_KEY is not set" in state["what"]
     monkeypatch.setenv("TIDE_KEY", "x")

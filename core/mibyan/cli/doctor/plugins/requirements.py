@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,3 +106,7 @@ def _missing(one: PluginRecord, tool: FrozenTool) -> Iterator[Finding]:
     if lacking is not None:
         what = f"tool {tool.name!r} of plugin {one.id!r} isn't available: {lacking}"
         yield Finding("warning", one_line(what, 500), one.origin, mending(tool.requires))
+    for name in tool.requires_env:
+        if not os.environ.get(name) and name not in tool.requires.env:
+            what = f"tool {tool.name!r} of plugin {one.id!r} says that it reads the variable {name}, which isn't set"
+            yield Finding("info", one_line(what, 500), one.origin, f"export {one_line(name, 100)}=…")
