@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from mibyan.approvals.broker import ApprovalRequest
     from mibyan.runtime import Runtime
 
+__tracebackhide__ = True  # a failing test shows its own lines
+
 
 class ApprovalRecorder:
     """The approval channel of a runtime: it gives each request the same answer.
@@ -15,6 +17,20 @@ class ApprovalRecorder:
     Args:
         runtime: The runtime; a channel that it had is replaced.
         answer: `once`, `session`, `always` or `deny`.
+
+    Examples:
+        `words` is the plugin of `Workbench`'s example; the host has a rule of its own.
+
+        >>> import mibyan
+        >>> words.runtime.add_hook("pre_tool_call", lambda tool_name: mibyan.Ask("people may run"))
+        >>> approvals = ApprovalRecorder(words.runtime, "deny")
+        >>> words.runtime.execute(mibyan.ToolCall("shout", {"text": "fire"})).status
+        'denied'
+        >>> approvals.last.reason
+        'people may run'
+        >>> approvals.answer = "once"
+        >>> words.runtime.execute(mibyan.ToolCall("shout", {"text": "fire"})).status
+        'ok'
     """
 
     def __init__(self, runtime: Runtime, answer: str) -> None:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from mibyan.runtime import Runtime
     from mibyan.tools.results import ToolCall, ToolResult
 
+__tracebackhide__ = True  # a failing test shows its own lines
+
 #: Characters of a text that a failure shows.
 _SHOWN = 2000
 
@@ -34,6 +36,20 @@ class ToolCaller:
     Args:
         runtime: The runtime.
         **options: Keywords of `Runtime.execute` for each call: `session`, `task_id`, `user_task`, `timeout`.
+
+    Examples:
+        `words` is the plugin of `Workbench`'s example.
+
+        >>> call_tool = ToolCaller(words.runtime)
+        >>> call_tool("shout", text="aden").text
+        'ADEN'
+        >>> call_tool.failing("shout", test="aden").error
+        "Invalid arguments for shout: test: unknown key; did you mean 'text'?; text: is required (text)"
+        >>> call_tool("shout", test="aden")
+        Traceback (most recent call last):
+        ...
+        mibyan.testing.calling.CallFailed: shout({'test': 'aden'}) ended with the status 'error' (invalid_arguments):
+          Invalid arguments for shout: test: unknown key; did you mean 'text'?; text: is required (text)
     """
 
     def __init__(self, runtime: Runtime, **options: Any) -> None:
@@ -53,13 +69,12 @@ class ToolCaller:
             **more: Arguments, instead of or beside those of a mapping.
 
         Returns:
-            The result: its `data` is what the tool gave as JSON types, its `text` what a model reads.
+            The result: its `text` is what a model reads, its `data` the same as a dict or list where it is one in JSON.
 
         Raises:
             CallFailed: The call ended otherwise.
             TypeError: Both JSON text and keywords were given.
         """
-        __tracebackhide__ = True
         return self._succeeded(self._run(name, arguments, more), arguments, more)
 
     def failing(self, name: str, arguments: Mapping[str, Any] | str | None = None, /, **more: Any) -> ToolResult:
@@ -71,20 +86,17 @@ class ToolCaller:
         Raises:
             CallFailed: The call succeeded.
         """
-        __tracebackhide__ = True
         return self._failed(self._run(name, arguments, more), arguments, more)
 
     def _run(self, name: str, arguments: Any, more: Mapping[str, Any]) -> ToolResult:
         return self._runtime.execute(_call(name, arguments, more), **self._options)
 
     def _succeeded(self, result: ToolResult, arguments: Any, more: Mapping[str, Any]) -> ToolResult:
-        __tracebackhide__ = True
         if not result.ok:
             raise CallFailed(_failure(result, _shown(result.name, arguments, more), self._runtime), result)
         return result
 
     def _failed(self, result: ToolResult, arguments: Any, more: Mapping[str, Any]) -> ToolResult:
-        __tracebackhide__ = True
         if result.ok:
             what = _shown(result.name, arguments, more)
             raise CallFailed(f"{what} succeeded, and was expected to fail; it gave: {_cut(result.text)}", result)
@@ -98,14 +110,12 @@ class AsyncToolCaller(ToolCaller):
         self, name: str, arguments: Mapping[str, Any] | str | None = None, /, **more: Any
     ) -> ToolResult:
         """See `ToolCaller.__call__`."""
-        __tracebackhide__ = True
         return self._succeeded(await self._arun(name, arguments, more), arguments, more)
 
     async def failing(  # type: ignore[override]
         self, name: str, arguments: Mapping[str, Any] | str | None = None, /, **more: Any
     ) -> ToolResult:
         """See `ToolCaller.failing`."""
-        __tracebackhide__ = True
         return self._failed(await self._arun(name, arguments, more), arguments, more)
 
     async def _arun(self, name: str, arguments: Any, more: Mapping[str, Any]) -> ToolResult:

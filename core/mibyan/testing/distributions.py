@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+__tracebackhide__ = True  # a failing test shows its own lines
+
 #: The group of entry points in which plugins are found.
 GROUP = "mibyan.plugins"
 

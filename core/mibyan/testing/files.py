@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+__tracebackhide__ = True  # a failing test shows its own lines
+
 
 def write(path: Path, content: str | bytes) -> Path:
     """A file with its folders; text is dedented, and begins with its first line that isn't blank."""

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
+__tracebackhide__ = True  # a failing test shows its own lines
+
 
 class ImportPlaces:
     """Folders on `sys.path`, all of them below one.
@@ -22,6 +24,8 @@ class ImportPlaces:
 
     def __init__(self, root: Path) -> None:
         self._root = os.path.join(os.path.realpath(root), "")  # noqa: PTH118 - text, with a separator
+        self._prefixes = (self._root, os.path.join(root, ""))  # noqa: PTH118 - likewise
+        self._known = dict(sys.modules)
         #: The folders, in the order in which they are searched.
         self.folders: list[str] = []
 
@@ -54,11 +58,11 @@ class ImportPlaces:
                 sys.path.remove(place)
         self.folders.clear()
         for name, module in sys.modules.copy().items():
-            if self._holds(module):
+            if self._known.get(name) is not module and self._holds(module):
                 sys.modules.pop(name, None)
-        for place in list(sys.path_importer_cache):
-            if self._is_below(place):
-                sys.path_importer_cache.pop(place, None)
+        self._known.clear()
+        for place in [place for place in sys.path_importer_cache.copy() if place.startswith(self._prefixes)]:
+            sys.path_importer_cache.pop(place, None)
         importlib.invalidate_caches()
 
     def _holds(self, module: ModuleType | None) -> bool:
@@ -66,7 +70,7 @@ class ImportPlaces:
         return any(map(self._is_below, _places_of(module)))
 
     def _is_below(self, place: str) -> bool:
-        return place.startswith(self._root) or os.path.realpath(place).startswith(self._root)
+        return place.startswith(self._prefixes) or os.path.realpath(place).startswith(self._root)
 
 
 def _places_of(module: ModuleType | None) -> Iterator[str]:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from mibyan.plugins.candidate import Candidate
 
+__tracebackhide__ = True  # a failing test shows its own lines
+
 
 def find_installed_plugin(name: str, home: Path) -> Candidate:
     """The installed plugin with an id, in a distribution of that name, or whose entry point names that module.

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mibyan.report import Decision
     from mibyan.runtime import Runtime
 
+__tracebackhide__ = True  # a failing test shows its own lines
+
 _USABLE = frozenset({"ready", "active"})
 
 
@@ -116,7 +118,6 @@ class LoadedPlugin:
         Raises:
             MibyanError: It isn't; the message has its state, the reason and what to do.
         """
-        __tracebackhide__ = True
         if self.state == "ready":
             self.activate()
         record = self.record

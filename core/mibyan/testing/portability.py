@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from mibyan.runtime import Runtime
 
+__tracebackhide__ = True  # a failing test shows its own lines
+
 #: What the formats call a tool's parameters.
 _PARAMETERS = ("parameters", "input_schema", "parametersJsonSchema", "inputSchema")
 
@@ -45,7 +47,6 @@ def assert_portable(definitions: Any, formats: Iterable[str] | None = None) -> N
         AssertionError: These tools aren't portable:
           nameless: it has no description, by which a model would choose it
     """
-    __tracebackhide__ = True
     found = [f"  {name}: {problem}" for name, schema in _schemas(definitions) for problem in _problems(schema, formats)]
     if found:
         raise AssertionError("\n".join(["These tools aren't portable:", *dict.fromkeys(found)]))

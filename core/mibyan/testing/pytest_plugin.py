@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mibyan.testing.snapshots import DefinitionsSnapshot
     from mibyan.testing.workbench import Workbench
 
+__tracebackhide__ = True  # a failing test shows its own lines
+
 _MARKER = (
     "mibyan(config=None, plugins=(), plugin_config=None, **options): what `mibyan_runtime` is made with: keys of "
     "config.yaml, installed plugins that it sees, settings of plugins by id, further arguments of Runtime."
@@ -117,7 +119,6 @@ def make_plugin(mibyan_workbench: Workbench, request: pytest.FixtureRequest) -> 
         source: str | bytes | None = None, id: str | None = None, *, runtime: Runtime | None = None,  # noqa: A002
         check: bool = True, **what: Any,
     ) -> LoadedPlugin:  # fmt: skip
-        __tracebackhide__ = True
         into = runtime or request.getfixturevalue("mibyan_runtime")
         folder = mibyan_workbench.write_plugin(source, id, **what)
         return mibyan_workbench.load(into, folder.name, folder, check=check)
@@ -130,7 +131,6 @@ def load_plugin(mibyan_workbench: Workbench, request: pytest.FixtureRequest) -> 
     """Loads the plugin under test as it is installed, by an editable install too: `load_plugin("weather")`."""
 
     def load_plugin(name: str, *, runtime: Runtime | None = None, check: bool = True) -> LoadedPlugin:
-        __tracebackhide__ = True
         into = runtime or request.getfixturevalue("mibyan_runtime")
         return mibyan_workbench.load(into, mibyan_workbench.show_installed(name), check=check)
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from mibyan.runtime import Runtime
 
+__tracebackhide__ = True  # a failing test shows its own lines
+
 #: The loader calls these on a plugin itself, a command line on the plugins that its manifests name.
 _NOT_RECORDED = frozenset({"mibyan_register", "mibyan_cli"})
 
@@ -38,6 +40,22 @@ class HookRecorder:
 
     Args:
         runtime: The runtime.
+
+    Examples:
+        `words` is the plugin of `Workbench`'s example.
+
+        >>> hooks = HookRecorder(words.runtime)
+        >>> _ = words.runtime.call("shout", {"text": "aden"})
+        >>> hooks.names
+        ['on_session_start', 'pre_tool_call', 'transform_tool_result', 'post_tool_call']
+        >>> hooks.assert_called("post_tool_call", tool_name="shout", status="ok")["result"]
+        'ADEN'
+        >>> hooks.assert_order("pre_tool_call", "post_tool_call")
+        >>> hooks.assert_called("post_tool_call", status="blocked")
+        Traceback (most recent call last):
+        ...
+        AssertionError: post_tool_call(status='blocked') was called 0 times, and was expected at least once; these were called:
+        ...
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -79,7 +97,6 @@ class HookRecorder:
             AssertionError: It wasn't; the message lists the calls that there were.
             ValueError: There is no such hook, or it has no such argument.
         """
-        __tracebackhide__ = True
         found = self.of(hook, **arguments)
         if not found if times is None else len(found) != times:
             often = "at least once" if times is None else f"{times} times"
@@ -94,7 +111,6 @@ class HookRecorder:
             AssertionError: It was.
             ValueError: There is no such hook, or it has no such argument.
         """
-        __tracebackhide__ = True
         found = self.of(hook, **arguments)
         if found:
             told = f"{_told(hook, arguments)} was called {len(found)} times, and was expected never"
@@ -107,7 +123,6 @@ class HookRecorder:
             AssertionError: They weren't.
             ValueError: There is no such hook.
         """
-        __tracebackhide__ = True
         for hook in hooks:
             self._check(hook, {})
         names = iter(self.names)

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+__tracebackhide__ = True  # a failing test shows its own lines
+
 
 class DefinitionsSnapshot:
     """Compares definitions with a file: they are part of the prompt, and an edit of a docstring changes them.
@@ -17,6 +19,13 @@ class DefinitionsSnapshot:
     Args:
         folder: Where files are kept.
         update: Whether files are written instead of being compared.
+
+    Examples:
+        >>> import pathlib, tempfile
+        >>> definition = {"name": "shout", "description": "Shout.", "input_schema": {"type": "object"}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     DefinitionsSnapshot(pathlib.Path(folder), update=True)([definition])
+        ...     DefinitionsSnapshot(pathlib.Path(folder))([definition])
     """
 
     def __init__(self, folder: Path, *, update: bool = False) -> None:
@@ -33,7 +42,6 @@ class DefinitionsSnapshot:
         Raises:
             AssertionError: They aren't, or there is no such file; the message has the difference and the command.
         """
-        __tracebackhide__ = True
         path = self._folder / name
         now = json.dumps(list(definitions), indent=2, ensure_ascii=False) + "\n"
         if self._update:

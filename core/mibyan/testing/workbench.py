@@ -22,16 +22,38 @@ if TYPE_CHECKING:
     from mibyan.runtime import Runtime
     from mibyan.testing.distributions import FabricatedDistribution
 
+__tracebackhide__ = True  # a failing test shows its own lines
+
 
 class Workbench:
     """Runtimes and plugins for one test; a context manager that takes everything back.
 
     The runtimes have a home below `root`, no project, and of installed plugins only those that were made or asked for;
-    the built-in plugins are there, as they are in production. Meanwhile no `MIBYAN_*` variable counts.
+    the built-in plugins are there, as they are in production. Meanwhile no `MIBYAN_*` variable counts, and what
+    `mibyan.get_runtime()`, `mibyan.registry` and the other names of the facade mean is the first runtime.
 
     Args:
         root: A folder of the test's own.
         keep_environment: Whether somebody else takes care of the `MIBYAN_*` variables.
+
+    Examples:
+        >>> import pathlib, tempfile
+        >>> from mibyan.testing import ToolCaller, Workbench
+        >>> source = '''
+        ...     import mibyan
+        ...
+        ...     @mibyan.tool(toolset="words")
+        ...     def shout(text: str) -> str:
+        ...         "Shout."
+        ...         return text.upper()
+        ... '''
+        >>> with tempfile.TemporaryDirectory() as folder, Workbench(pathlib.Path(folder)) as bench:
+        ...     runtime = bench.runtime()
+        ...     plugin = bench.load(runtime, bench.write_plugin(source, "words").name)
+        ...     print(plugin)
+        ...     print(ToolCaller(runtime)("shout", text="aden").text)
+        <LoadedPlugin words active: tools shout>
+        ADEN
     """
 
     def __init__(self, root: Path, *, keep_environment: bool = False) -> None:
@@ -45,6 +67,7 @@ class Workbench:
         self._sites: list[str] = []
         self._installed: list[Candidate] = []
         self._runtimes: list[Runtime] = []
+        self._default: Runtime | None = None
         self._names = itertools.count(1)
 
     # Runtimes ----------------------------------------------------------------------------------------------------
@@ -69,6 +92,7 @@ class Workbench:
             ConfigError: The configuration can't be used.
             PluginError: A plugin isn't installed.
         """
+        from mibyan.facade import _DEFAULT
         from mibyan.runtime import Runtime
 
         for name in plugins:
@@ -76,6 +100,8 @@ class Workbench:
         made = Runtime(home=options.pop("home", self.home), config=_configured(config, plugin_config), **options)
         made._parts.search_path = self._sites
         made._parts.further = (self._shown,)
+        if not self._runtimes:
+            _DEFAULT._runtime = made
         self._runtimes.append(made)
         return made
 
@@ -175,7 +201,6 @@ class Workbench:
         Raises:
             PluginError: The runtime doesn't find it, or `check` and it isn't usable: the message has the reason.
         """
-        __tracebackhide__ = True
         from mibyan.plugins.arriving import load_arrived
 
         if not any(runtime is one for one in self._runtimes):
@@ -187,7 +212,10 @@ class Workbench:
     # Beginning and end -------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Take the `MIBYAN_*` variables away, and let `MIBYAN_HOME` be the workbench's home."""
+        """Take the default runtime and the `MIBYAN_*` variables away, and let `MIBYAN_HOME` be the workbench's home."""
+        from mibyan.facade import _DEFAULT
+
+        self._default, _DEFAULT._runtime = _DEFAULT._runtime, None
         if not self._keep_environment:
             self._environment = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("MIBYAN_")}
             os.environ["MIBYAN_HOME"] = str(self.home)
@@ -198,10 +226,18 @@ class Workbench:
             ends.callback(self._restore_environment)
             ends.callback(_remove_finder)
             ends.callback(self._places.close)
+            ends.callback(self._restore_default)
             for runtime in self._runtimes:
                 ends.callback(runtime.close)
             self._runtimes.clear()
             self._sites.clear()
+
+    def _restore_default(self) -> None:
+        from mibyan.facade import _DEFAULT
+
+        made, _DEFAULT._runtime = _DEFAULT._runtime, self._default
+        if made is not None:
+            made.close()
 
     def _restore_environment(self) -> None:
         if not self._keep_environment:
