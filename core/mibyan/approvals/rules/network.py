@@ -1,0 +1,64 @@
+"""Credentials on their way out, and addresses that give them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from mibyan.approvals.paths import is_secret
+from mibyan.approvals.shell.values import CREDENTIAL
+from mibyan.approvals.streams import SENDERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mibyan.approvals.rules.checks import Found
+    from mibyan.approvals.shell.call import Call
+
+_METADATA: Final = re.compile(
+    r"(?:^|//|@)(?:169\.254\.169\.254|169\.254\.170\.2|100\.100\.100\.200|192\.0\.0\.192|\[?fd00:ec2::254\]?|metadata\.google\.internal|metadata\.goog|metadata\.azure\.internal|"
+    r"2852039166|0xa9fea9fe|0251\.0376\.0251\.0376)(?:[:/]|$)",
+    re.IGNORECASE,
+)
+_LOCAL = re.compile(r"https?://(?:localhost|127\.|\[::1\])")
+
+
+def check(call: Call) -> Iterator[Found]:
+    """What any program that talks to other machines does with credentials."""
+    if call.name not in SENDERS:
+        return
+    for arg in call.args[1:]:
+        if _METADATA.search(arg.text):
+            yield "cloud_metadata", arg.span
+    if call.stdin.given and CREDENTIAL in call.stdin.origins:
+        yield "credential_exfil", call.span
+    for index, arg in enumerate(call.args[1:], 1):
+        before = call.args[index - 1].text
+        if (
+            before in {"-i", "--cert", "--key", "--cacert", "-E", "--identity", "-F", "-o", "-O", "--config", "-K"}
+            and "@" not in arg.text
+        ):
+            continue
+        if (
+            CREDENTIAL in arg.origins
+            or (arg.data is not None and CREDENTIAL in arg.data.origins)
+            or ((sent := _sent_file(call, arg.text)) is not None and is_secret(call.scope.path(sent)))
+        ):
+            yield "credential_exfil", arg.span
+
+
+def _sent_file(call: Call, text: str) -> str | None:
+    """The file that a word means to send."""
+    if call.name in {"curl", "http", "https", "xh", "httpie"}:
+        match = re.search(r"(?:^|=|:)[@<]([^;]+)", text)
+        return match[1] if match else text if "-T" in call.words or "--upload-file" in call.words else None
+    if call.name == "wget":
+        match = re.match(r"--(?:post|body)-file=(.+)", text)
+        return match[1] if match else None
+    if call.name in {"scp", "rsync", "sftp", "aws", "gsutil", "rclone", "s3cmd"}:
+        last = call.args[-1].text
+        remote = ":" in last or "://" in last
+        return text if remote and text != last and not text.startswith("-") else None
+    if call.name == "mail" or call.name in {"mailx", "mutt"}:
+        return text if "-a" in call.words or "-A" in call.words else None
+    return None

@@ -1,0 +1,74 @@
+"""`Verdict`: what a command would do, in findings; and the context in which it is judged (terminal.J1, J2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from mibyan.records import record
+
+if TYPE_CHECKING:
+    from mibyan.approvals.operator_rules import OperatorRule
+
+#: How bad a command is: it runs, it asks first, it is refused whatever anybody says.
+Level: TypeAlias = Literal["safe", "dangerous", "hardline"]
+
+#: The levels, the mildest first.
+LEVELS: Final[tuple[Level, ...]] = ("safe", "dangerous", "hardline")
+
+
+@record
+class Finding:
+    """One thing that a command would do."""
+
+    #: The rule's stable id, such as `recursive_delete`.
+    id: str
+    level: Level
+    #: In a few words, such as "recursive delete".
+    description: str
+    #: What kind of harm it is, such as `files`.
+    category: str
+    #: Where it stands in the command as given: from and to, in characters.
+    span: tuple[int, int]
+
+    def to_dict(self) -> dict[str, object]:
+        """As JSON types."""
+        return {
+            "id": self.id,
+            "level": self.level,
+            "description": self.description,
+            "category": self.category,
+            "span": list(self.span),
+        }
+
+
+@record
+class Verdict:
+    """What was found about a command: all of it, the worst first."""
+
+    level: Level
+    findings: tuple[Finding, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """As JSON types."""
+        return {"level": self.level, "findings": [finding.to_dict() for finding in self.findings]}
+
+
+@record
+class CommandContext:
+    """Where a command would run."""
+
+    #: The working directory, absolute; `None`: not known.
+    cwd: str | None = None
+    #: The home directory; `None`: this user's.
+    home: str | None = None
+    #: Whether its file system is its own and can be thrown away (a container without mounts of the host): then what
+    #: harms only that file system counts for nothing (terminal.P4).
+    isolated: bool = False
+    #: Rules of operators and plugins beside the built-in ones.
+    rules: tuple[OperatorRule, ...] = ()
+
+
+def worst(levels: object) -> Level:
+    """The highest of some levels; `safe` if there is none."""
+    found = set(levels)  # type: ignore[call-overload]
+    return next((level for level in reversed(LEVELS) if level in found), "safe")

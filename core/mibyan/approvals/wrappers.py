@@ -1,0 +1,366 @@
+"""Programs that run another command given as their words: `sudo`, `env`, `timeout`, `xargs`, `find -exec`, `ssh` and others.
+
+`inner_commands` sees through one of them; what it finds is looked at in turn.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from mibyan.approvals.paths import loses_machine
+from mibyan.approvals.shell.options import Options
+from mibyan.approvals.shell.values import NOTHING, UNKNOWN, Arg, Data, as_code
+from mibyan.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mibyan.approvals.shell.call import Call
+
+
+@record(eq=False)
+class Code:
+    """Shell code that a call runs."""
+
+    text: str
+    #: The call whose scope and circumstances it has.
+    call: Call
+    span: tuple[int, int]
+    stdin: Data | None = None
+
+
+@record(eq=False)
+class _Prefix:
+    """How a program's own words end and the command's begin."""
+
+    #: Its options that have a value.
+    valued: tuple[str, ...] = ()
+    #: Its operands before the command.
+    operands: int = 0
+    #: Whether `NAME=value` may stand before the command.
+    assigns: bool = False
+    #: An option whose value is code.
+    code: tuple[str, ...] = ()
+    #: Whether its sub-command's word comes first, such as `run`.
+    sub: tuple[str, ...] = ()
+    #: Whether the command runs in a container.
+    contained: bool = False
+
+
+_SUDO = (
+    *tuple("ughpCrtTURD"),
+    "user",
+    "group",
+    "host",
+    "prompt",
+    "chdir",
+    "chroot",
+    "close-from",
+    "role",
+    "type",
+    "other-user",
+)
+
+_PREFIXES: Final[dict[str, _Prefix]] = {
+    "sudo": _Prefix(_SUDO, assigns=True), "sudoedit": _Prefix(_SUDO), "doas": _Prefix(tuple("uC")), "pkexec": _Prefix(("user",)),
+    "env": _Prefix(("u", "C", "S", "unset", "chdir", "split-string"), assigns=True), "nice": _Prefix(("n", "adjustment")),
+    "ionice": _Prefix((*tuple("cnpPu"), "class", "classdata")), "chrt": _Prefix(tuple("TPD"), 1), "taskset": _Prefix((), 1),
+    "timeout": _Prefix(("k", "s", "kill-after", "signal"), 1), "gtimeout": _Prefix(("k", "s", "kill-after", "signal"), 1),
+    "nohup": _Prefix(), "setsid": _Prefix(), "stdbuf": _Prefix((*tuple("ioe"), "input", "output", "error")),
+    "time": _Prefix((*tuple("fo"), "format", "output")), "gtime": _Prefix(tuple("fo")), "command": _Prefix(), "builtin": _Prefix(),
+    "exec": _Prefix(("a",)), "busybox": _Prefix(), "toybox": _Prefix(), "noglob": _Prefix(), "nocorrect": _Prefix(), "coproc": _Prefix(),
+    "unshare": _Prefix((*tuple("SGRw"), "setuid", "setgid", "root", "wd", "map-user", "map-group", "propagation")),
+    "nsenter": _Prefix((*tuple("tSG"), "target", "setuid", "setgid")),
+    "systemd-run": _Prefix((*tuple("pEHMu"), "unit", "property", "setenv", "slice", "description", "host", "machine", "uid", "gid", "nice", "working-directory", "on-active", "on-boot", "on-calendar", "timer-property", "service-type")),
+    "systemd-inhibit": _Prefix(("what", "who", "why", "mode")), "chroot": _Prefix(("userspec", "groups"), 1),
+    "strace": _Prefix(tuple("eopsuEaPSXOb")), "ltrace": _Prefix(tuple("eopsua")), "perf": _Prefix(tuple("eop"), sub=("stat", "record", "trace")),
+    "flock": _Prefix((*tuple("wE"), "timeout", "wait"), 1, code=("c", "command")), "setpriv": _Prefix(("reuid", "regid", "groups")),
+    "prlimit": _Prefix(), "numactl": _Prefix((*tuple("iNCmpl"), "interleave", "membind")), "cgexec": _Prefix(("g",)),
+    "fakeroot": _Prefix(tuple("lisb")), "torsocks": _Prefix(), "torify": _Prefix(), "tsocks": _Prefix(), "proxychains": _Prefix(("f",)),
+    "proxychains4": _Prefix(("f",)), "caffeinate": _Prefix(tuple("tw")), "xvfb-run": _Prefix(tuple("enfswpl")), "dbus-run-session": _Prefix(),
+    "dbus-launch": _Prefix(), "valgrind": _Prefix(), "gdb": _Prefix(), "gosu": _Prefix((), 1), "su-exec": _Prefix((), 1),
+    "setuidgid": _Prefix((), 1), "softlimit": _Prefix(tuple("acdfmlnoprst")), "chpst": _Prefix(tuple("uUbeodmcfnpt")), "faketime": _Prefix((), 1),
+    "rlwrap": _Prefix(), "unbuffer": _Prefix(), "catchsegv": _Prefix(), "ltrace.sh": _Prefix(), "firejail": _Prefix(), "proot": _Prefix(tuple("rbwq")),
+    "bwrap": _Prefix(("bind", "ro-bind", "dev-bind", "proc", "dev", "tmpfs", "chdir", "setenv", "unsetenv", "uid", "gid", "hostname")),
+    "watchexec": _Prefix(tuple("wei")), "entr": _Prefix(), "nodemon": _Prefix(tuple("wex"), code=("x", "exec")), "reflex": _Prefix(tuple("rgR")),
+    "uv": _Prefix(("with", "python", "p", "extra", "group", "project", "directory"), sub=("run",)), "poetry": _Prefix(("C",), sub=("run",)),
+    "pipenv": _Prefix(sub=("run",)), "hatch": _Prefix(sub=("run",)), "pdm": _Prefix(sub=("run",)), "rye": _Prefix(sub=("run",)),
+    "pixi": _Prefix(sub=("run",)), "conda": _Prefix(tuple("np"), sub=("run",)), "mamba": _Prefix(tuple("np"), sub=("run",)),
+    "bundle": _Prefix(sub=("exec",)), "npm": _Prefix(sub=("exec", "x")), "pnpm": _Prefix(sub=("exec",)), "yarn": _Prefix(sub=("exec",)),
+    "npx": _Prefix(("p", "package"), code=("c", "call")), "bunx": _Prefix(), "direnv": _Prefix((), 1, sub=("exec",)), "mise": _Prefix(sub=("exec", "x")),
+    "asdf": _Prefix((), 1, sub=("exec",)), "rustup": _Prefix((), 1, sub=("run",)), "op": _Prefix(("env-file",), sub=("run",)),
+    "doppler": _Prefix(tuple("pc"), sub=("run",), code=("command",)), "dotenv": _Prefix(tuple("fe")), "aws-vault": _Prefix((), 1, sub=("exec",)),
+    "nix": _Prefix(("c", "command"), sub=("develop", "shell", "run"), code=("c", "command")), "nix-shell": _Prefix(tuple("pI"), 99, code=("run", "command")),
+    "start-stop-daemon": _Prefix(("exec", "startas", "pidfile", "user", "chuid", "chdir", "name"), code=("exec", "startas")),
+    "adb": _Prefix(("s",), sub=("shell",)), "wsl": _Prefix(tuple("du"), code=("e", "exec")), "lxc": _Prefix((), 1, sub=("exec",), contained=True),
+    "docker": _Prefix((), 1, sub=("exec", "run"), contained=True), "podman": _Prefix((), 1, sub=("exec", "run"), contained=True),
+    "nerdctl": _Prefix((), 1, sub=("exec", "run"), contained=True), "kubectl": _Prefix((), 1, sub=("exec", "run"), contained=True),
+    "oc": _Prefix((), 1, sub=("exec", "rsh"), contained=True), "machinectl": _Prefix((), 1, sub=("shell",), contained=True),
+    "distrobox": _Prefix((), 1, sub=("enter",)), "toolbox": _Prefix(sub=("run",)),
+}  # fmt: skip
+
+#: Options with values of `docker exec` and `docker run`, and of `kubectl exec`.
+_CONTAINER = (
+    *tuple("eupwvlhmcna"),
+    "env", "user", "workdir", "volume", "name", "network", "publish", "label", "entrypoint", "mount", "memory", "cpus", "hostname", "platform", "env-file",
+    "namespace", "container", "image", "context", "file", "project-name", "project-directory", "profile", "ulimit", "device", "add-host", "restart", "gpus",
+)  # fmt: skip
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
+_SSH = tuple("bcDEeFIiJLlmOopQRSWw")
+
+
+def inner_commands(call: Call) -> list[Call | Code]:
+    """The commands that a call runs by its words; none if it runs none."""
+    special = _SPECIAL.get(call.name)
+    if special is not None:
+        return special(call)
+    prefix = _PREFIXES.get(call.name)
+    return [] if prefix is None else _prefixed(call, prefix)
+
+
+def is_wrapper(name: str) -> bool:
+    """Whether a program runs commands that are its words."""
+    return name in _SPECIAL or (name in _PREFIXES and not _PREFIXES[name].sub)
+
+
+def _prefixed(call: Call, prefix: _Prefix) -> list[Call | Code]:
+    args = list(call.args[1:])
+    if call.name in {"command", "builtin"} and args and args[0].text in {"-v", "-V"}:
+        return []
+    if prefix.sub:
+        args = _after_sub(args, prefix)
+    valued = _CONTAINER if prefix.contained else prefix.valued
+    options = Options(args, valued, mixed=False)
+    found: list[Call | Code] = [
+        Code(as_code(value.text), call.inner(call.args), value.span) for value in options.values(*prefix.code)
+    ] if prefix.code else []  # fmt: skip
+    rest = options.operands
+    environment = dict(call.environment)
+    while prefix.assigns and rest and (match := _ASSIGNMENT.match(rest[0].text)):
+        environment[match[0][:-1]] = rest[0].after(match[0])
+        rest = rest[1:]
+    if call.name == "env":
+        found += _split_strings(call, options, rest)
+    skipped, rest = rest[: prefix.operands], rest[prefix.operands :]
+    if rest and rest[0].text == "--":
+        rest = rest[1:]
+    if rest and not (call.name == "flock" and rest[0].text == "-c"):
+        found.append(call.inner(rest, environment=environment, contained=call.contained or prefix.contained))
+    elif rest and len(rest) > 1:
+        found.append(Code(as_code(rest[1].text), call.inner(call.args), rest[1].span))
+    _ = skipped
+    return found
+
+
+def _split_strings(call: Call, options: Options, rest: Sequence[Arg]) -> list[Call | Code]:
+    """What `env -S 'command words'` runs."""
+    found: list[Call | Code] = []
+    for value in options.values("S", "split-string"):
+        code = " ".join([as_code(value.text), *(_quoted(arg.text) for arg in rest)])
+        found.append(Code(code, call.inner(call.args), value.span))
+    return found
+
+
+def _after_sub(args: list[Arg], prefix: _Prefix) -> list[Arg]:
+    """The words after the word of the sub-command; none if it isn't one that runs a command."""
+    valued = {*prefix.valued, *(_CONTAINER if prefix.contained else ())}
+    options = Options(args, valued, mixed=False)
+    if not options.operands:
+        return []
+    words = list(options.operands)
+    if words[0].text == "compose" and prefix.contained:
+        words = Options(words[1:], _CONTAINER, mixed=False).operands
+    return list(words[1:]) if words and words[0].text in prefix.sub else []
+
+
+def _quoted(text: str) -> str:
+    """A text as one word of shell code."""
+    return (
+        "'" + text.replace("'", "'\\''") + "'" if UNKNOWN not in text else '"' + as_code(text).replace('"', '\\"') + '"'
+    )
+
+
+# Programs with manners of their own ----------------------------------------------------------------------------------
+
+
+def _su(call: Call) -> list[Call | Code]:
+    """`su -c CODE`, `runuser -u USER -- COMMAND`."""
+    args = list(call.args[1:])
+    options = Options(
+        args, ("c", "s", "u", "g", "G", "w", "command", "shell", "user", "group"), mixed=call.name == "su"
+    )
+    found: list[Call | Code] = [
+        Code(as_code(value.text), call.inner(call.args), value.span) for value in options.values("c", "command")
+    ]
+    if call.name == "runuser" and options.has("u", "user") and options.operands:
+        found.append(call.inner(options.operands))
+    return found
+
+
+def _watch(call: Call) -> list[Call | Code]:
+    options = Options(call.args[1:], ("n", "interval", "q", "equexit"), mixed=False)
+    return _words_as_code(call, options.operands)
+
+
+def _words_as_code(call: Call, words: Sequence[Arg], **changes: object) -> list[Call | Code]:
+    if not words:
+        return []
+    span = words[0].span[0], words[-1].span[1]
+    return [Code(" ".join(as_code(word.text) for word in words), call.inner(call.args, **changes), span)]
+
+
+def _script(call: Call) -> list[Call | Code]:
+    options = Options(call.args[1:], ("c", "command", "E", "I", "O", "B", "T", "m", "o"))
+    return [Code(as_code(value.text), call.inner(call.args), value.span) for value in options.values("c", "command")]
+
+
+def _ssh(call: Call) -> list[Call | Code]:
+    options = Options(call.args[1:], _SSH, mixed=False)
+    # What comes from here goes to the command there.
+    return _words_as_code(call, options.operands[1:])
+
+
+def _xargs(call: Call) -> list[Call | Code]:
+    """The command with the words of its input, as far as they are known."""
+    valued = (
+        *tuple("aEeIiLlnPsd"),
+        "arg-file",
+        "delimiter",
+        "max-args",
+        "max-procs",
+        "replace",
+        "max-lines",
+        "max-chars",
+    )
+    options = Options(call.args[1:], valued, mixed=False)
+    words = options.operands or [Arg("echo", span=call.span)]
+    text = call.stdin.text if not options.has("a", "arg-file") else None
+    given = [Arg(UNKNOWN, span=call.span, origins=call.stdin.origins)]
+    if text is not None and UNKNOWN not in text and len(text) < 10_000:
+        given = [Arg(word, span=call.span, origins=call.stdin.origins) for word in re.split(r"[\s\0]+", text) if word]
+    replaced = options.value("I", "replace") or ("{}" if options.has("i", "I", "replace") else None)
+    if not replaced:
+        return [call.inner([*words, *given], stdin=NOTHING)]
+    value = given[0].text if len(given) == 1 else UNKNOWN
+    return [call.inner([_put(word, replaced, value, given) for word in words], stdin=NOTHING)]
+
+
+def _put(word: Arg, mark: str, value: str, given: Sequence[Arg]) -> Arg:
+    if mark not in word.text:
+        return word
+    origins = word.origins.union(*(arg.origins for arg in given))
+    return Arg(word.text.replace(mark, value), frozenset(), word.span, origins)
+
+
+def _parallel(call: Call) -> list[Call | Code]:
+    args = list(call.args[1:])
+    cut = next((index for index, arg in enumerate(args) if arg.text.startswith(":::")), None)
+    values = [] if cut is None else [arg for arg in args[cut + 1 :] if not arg.text.startswith(":::")]
+    valued = (
+        "j",
+        "n",
+        "N",
+        "a",
+        "d",
+        "S",
+        "I",
+        "P",
+        "jobs",
+        "delay",
+        "timeout",
+        "joblog",
+        "results",
+        "colsep",
+        "max-args",
+        "arg-file",
+    )
+    command = Options(args if cut is None else args[:cut], valued, mixed=False).operands
+    if not command:
+        found: list[Call | Code] = [Code(as_code(arg.text), call.inner(call.args), arg.span) for arg in values]
+        if cut is None and call.stdin.given:
+            found.append(Code(as_code(call.stdin.text or UNKNOWN), call.inner(call.args), call.span))
+        return found
+    text = values[0].text if len(values) == 1 else UNKNOWN
+    words = [_put(word, "{}", text, values) for word in command]
+    if words == command:
+        words = [*command, *(values or [Arg(UNKNOWN, span=call.span, origins=call.stdin.origins)])]
+    return (
+        _words_as_code(call, words)
+        if len(command) == 1 and " " in command[0].text
+        else [call.inner(words, stdin=NOTHING)]
+    )
+
+
+def _find(call: Call) -> list[Call | Code]:
+    """The commands of `-exec` and its like; `{}` is what is found, from where it begins on."""
+    found: list[Call | Code] = []
+    args = list(call.args[1:])
+    starts = find_starts(call)
+    index = 0
+    while index < len(args):
+        if args[index].text not in {"-exec", "-execdir", "-ok", "-okdir"}:
+            index += 1
+            continue
+        end = next(
+            (i for i in range(index + 1, len(args)) if args[i].text == ";" or (args[i].text == "+" and args[i - 1].text == "{}")),
+            len(args),
+        )  # fmt: skip
+        everything = (
+            len(starts) == 1 and not _is_narrowed(args[:index]) and loses_machine(starts[0], call.scope, found=True)
+        )
+        value = starts[0].text if everything else UNKNOWN
+        words = [_put(arg, "{}", value, ()) for arg in args[index + 1 : end]]
+        if words:
+            found.append(call.inner(words))
+        index = end + 1
+    return found
+
+
+def find_starts(call: Call) -> list[Arg]:
+    """Where `find` begins."""
+    args = [arg for arg in call.args[1:] if arg.text not in {"-H", "-L", "-P"}]
+    ends = (index for index, arg in enumerate(args) if arg.text.startswith(("-", "(", "!")) or arg.text == ",")
+    return args[: next(ends, len(args))] or [Arg(".", span=call.span)]
+
+
+def _is_narrowed(args: Sequence[Arg]) -> bool:
+    return any(
+        arg.text.startswith(("-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-size", "-maxdepth"))
+        for arg in args
+    )
+
+
+def _fd(call: Call) -> list[Call | Code]:
+    args = list(call.args[1:])
+    marks = {"-x", "-X", "--exec", "--exec-batch"}
+    index = next((index for index, arg in enumerate(args) if arg.text in marks), None)
+    if index is None or index + 1 >= len(args):
+        return []
+    words = [_put(arg, "{}", UNKNOWN, ()) for arg in args[index + 1 :] if arg.text != ";"]
+    return [call.inner([*words, Arg(UNKNOWN, span=call.span)] if words == args[index + 1 :] else words)]
+
+
+def _hyperfine(call: Call) -> list[Call | Code]:
+    options = Options(call.args[1:], (*tuple("wmMrpcsnPDL"), "warmup", "runs", "prepare", "setup", "cleanup", "shell"))
+    codes = [*options.operands, *options.values("prepare", "setup", "cleanup", "p", "s", "c")]
+    return [Code(as_code(arg.text), call.inner(call.args), arg.span) for arg in codes]
+
+
+def _tmux(call: Call) -> list[Call | Code]:
+    """The commands of new windows, and the keys that are sent to a shell."""
+    found: list[Call | Code] = []
+    options = Options(call.args[1:], tuple("LSfcFnstxyeE"))
+    words = options.operands[1:]
+    if call.name == "screen":
+        options = Options(call.args[1:], tuple("cehpSstTX"), mixed=False)
+        return [call.inner(options.operands)] if options.operands else []
+    if words:
+        found = _words_as_code(call, [word for word in words if word.text not in {"Enter", "C-m", "ENTER"}])
+    return found
+
+
+_SPECIAL: Final[dict[str, Callable[[Call], list[Call | Code]]]] = {
+    "su": _su, "runuser": _su, "watch": _watch, "script": _script, "ssh": _ssh, "autossh": _ssh, "mosh": _ssh, "xargs": _xargs, "gxargs": _xargs,
+    "parallel": _parallel, "find": _find, "gfind": _find, "fd": _fd, "fdfind": _fd, "hyperfine": _hyperfine, "tmux": _tmux, "screen": _tmux,
+}  # fmt: skip
