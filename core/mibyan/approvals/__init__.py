@@ -1,7 +1,35 @@
-"""Approvals: who may say yes, and to what."""
+"""Approvals: which commands need one, who may say yes, and to what.
+
+Names load lazily: what only asks needs no judge, and what only judges no broker.
+"""
 
 from __future__ import annotations
 
-from mibyan.approvals.broker import ANSWERS, Approval, ApprovalRequest, Approvals
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["ANSWERS", "Approval", "ApprovalRequest", "Approvals"]
+if TYPE_CHECKING:
+    from mibyan.approvals.broker import ANSWERS, Approval, ApprovalRequest, Approvals
+    from mibyan.approvals.evaluate import detect_dangerous_command, evaluate_command
+    from mibyan.approvals.operator_rules import OperatorRule, operator_rule
+    from mibyan.approvals.verdict import CommandContext, Finding, Verdict
+
+_PLACES = {
+    "ANSWERS": "broker", "Approval": "broker", "ApprovalRequest": "broker", "Approvals": "broker", "detect_dangerous_command": "evaluate",
+    "evaluate_command": "evaluate", "OperatorRule": "operator_rules", "operator_rule": "operator_rules", "CommandContext": "verdict", "Finding": "verdict",
+    "Verdict": "verdict",
+}  # fmt: skip
+
+__all__ = [
+    "ANSWERS", "Approval", "ApprovalRequest", "Approvals", "CommandContext", "Finding", "OperatorRule", "Verdict", "detect_dangerous_command",
+    "evaluate_command", "operator_rule",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    place = _PLACES.get(name)
+    if place is None:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{place}"), name)

@@ -52,7 +52,7 @@ class Parser:
             raise UnparsableError("it is too long to be judged")
         for _ in range(_MOST_MENDS):
             tree = self._tree(code)
-            # shfmt 3.13 takes `'a'#b` in brackets for a comment (as of sh 3.13.1); no shell does.
+            # shfmt 3.14 takes `'a'#b` in brackets for a comment; no shell does.
             wrong = _false_comment(code, tree)
             if wrong is None:
                 return tree
