@@ -401,6 +401,28 @@ def test_plugins_L4_a_frozen_plugin_that_ends_the_process_in_a_call_is_named(wor
     assert "quarantined: the process died during its registration" in world.load().get("lazy").reason
 
 
+def test_plugins_L4_a_child_lets_go_of_its_parents_file(world: World) -> None:
+    """Else the lock on it would outlive the parent."""
+    script = (
+        "import os, sys; from mibyan import Runtime\n"
+        "from mibyan.plugins.journal import journal_of\n"
+        "with Runtime(home=sys.argv[1]) as rt:\n"
+        "    rt.definitions()\n"
+        "    journal = journal_of(rt._parts.home)\n"
+        "    with journal.importing('p', '/p', 'x'):\n"
+        "        file = journal._file[0]\n"
+        "        if not (pid := os.fork()):\n"
+        "            try: os.fstat(file)\n"
+        "            except OSError: os._exit(7)\n"
+        "            os._exit(8)\n"
+        "        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])\n"
+        "        assert len(os.listdir(sys.argv[1] + '/journal')) == 1\n"
+        "sys.exit(code)\n"
+    )
+    assert ended(started(script, world.home)) == 7
+    assert is_clean(world)
+
+
 HANGS = """
 import pathlib, time
 pathlib.Path({sign!r}).touch()

@@ -72,8 +72,9 @@ def plugins(asked: Asked) -> list[Choice]:
 
 
 def disabled_plugins(asked: Asked) -> list[Choice]:
-    """Ids of plugins that are off."""
-    return _items({one.id: one.source for one in _records(asked) if one.state == "disabled"}, asked.typed)
+    """Ids of plugins that are off, or in quarantine (plugins.L4)."""
+    found = {one.id: one.source for one in _records(asked) if one.state == "disabled" or one.rule == "plugins.L4"}
+    return _items(found, asked.typed)
 
 
 def enabled_plugins(asked: Asked) -> list[Choice]:

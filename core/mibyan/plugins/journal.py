@@ -93,8 +93,7 @@ class Journal:
             makes_home: Whether a home that isn't there is made while this lasts.
         """
         outer = _NOTE.get()
-        if self._pid != os.getpid():
-            self._begin_anew()
+        self.after_fork()  # of one that nobody has told about
         self._number += 1
         note = Note(self, self._number, self._pid)
         within = outer.number if outer is not None and (outer.journal, outer.pid) == (self, self._pid) else 0
@@ -116,17 +115,27 @@ class Journal:
 
     def write(self, note: Note, *line: Any) -> None:
         """Add a line about an import that is under way."""
+        if note.pid != os.getpid():
+            return
         with self._lock:
-            if note.pid == os.getpid() and note.number in self._open:
+            if note.number in self._open:
                 self._add(list(line))
 
     def remove(self) -> None:
         """Take the file away: this process ends in good order, whatever it is importing."""
-        with self._lock:
-            self._remove()
+        if self._pid == os.getpid():
+            with self._lock:
+                self._remove()
+
+    def after_fork(self) -> None:
+        """In a child process: the file is the parent's, and so is the lock on it."""
+        if self._pid != os.getpid():
+            if self._file is not None and self._is_open():
+                os.close(self._file[0])
+            self._begin_anew()
 
     def _begin(self, note: Note, line: list[Any], makes_home: bool) -> None:  # noqa: FBT001 - private
-        if os.environ.get(VARIABLE) == "off":
+        if os.name != "posix" or os.environ.get(VARIABLE) == "off":
             return
         with self._lock, suppress(OSError):
             if self._file is None:
@@ -199,7 +208,7 @@ class Journal:
 
     def _remove(self) -> None:
         """Take the file away, and the folder if it was the last one."""
-        if self._file is None or self._pid != os.getpid():
+        if self._file is None:
             return
         with suppress(OSError):
             os.unlink(self._path)

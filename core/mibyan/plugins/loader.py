@@ -364,13 +364,11 @@ class PluginLoader:
 
     def after_fork(self) -> None:
         """In a child process: what another thread was loading is loaded anew when it is needed."""
-        from mibyan.plugins.recording import RECORDINGS
         from mibyan.plugins.transaction import _TURN
 
         self._lock = renewed(self._lock)
         self._outcomes.after_fork()
-        self._loading.offers.after_fork()
-        RECORDINGS.after_fork()
+        self._loading.after_fork()
         for slot in () if _TURN.is_mine else self._slots:
             if slot.busy or slot.state == FOUND:
                 self._loading.give_up(slot)

@@ -203,6 +203,14 @@ class Loading:
         if slot.code is not None and not slot.is_active:
             slot.code.forget()
 
+    def after_fork(self) -> None:
+        """In a child process: nobody else offers, records or imports anything."""
+        from mibyan.plugins.recording import RECORDINGS
+
+        self.offers.after_fork()
+        RECORDINGS.after_fork()
+        journal_of(self._services.home).after_fork()
+
     def named(self, slot: PluginSlot, target: str) -> Any:
         """What `module:attribute` names in an imported plugin.
 
