@@ -126,10 +126,13 @@ def test_W3_what_it_requires_comes_by_the_installer(
     found = check(root, "--offline")
     assert set(failed(found)) == {"install"}
     assert "dice-helper" in found["install"]["text"]
-    hand_made(tmp_path / "dist", "dice_helper", "1", "SIDES = 6\n")
+    hand_made(tmp_path / "dist", "dice_helper", "1", "import socket\nsocket.socket().close()\n")
     found = check(root, "--offline")
     assert failed(found) == {}
     assert found["load"]["status"] == "ok"
+    assert found["import.sockets"]["status"] == "warn"
+    assert found["import.sockets"]["text"].startswith("dice_helper, which it imports")
+    assert found["import.sockets"]["origin"] == f"{root}/mibyan_plugin_dice.py:1"
 
 
 def test_W3_a_project_that_cant_be_built(check: Callable, tmp_path: Path) -> None:

@@ -119,18 +119,20 @@ def _apart(found: Authored, timeout: float, without: Collection[str], by: Interp
         words: list[str | Path] = [found.place, base / "home", answer, settings, str(timeout)]
         ended = run_apart(
             [by.path, "-P", "-m", "mibyan.cli.freezer", *words], cwd=base / "work", log=base / "log.txt", timeout=timeout,
-            env=_environment(without, by),
+            env=_environment(without, by, base / "work"),
         )  # fmt: skip
         return _answer(found, answer, ended)
 
 
-def _environment(without: Collection[str], by: Interpreter) -> dict[str, str]:
+def _environment(without: Collection[str], by: Interpreter, work: Path) -> dict[str, str]:
     """The environment of the other process: the same modules are found, and nothing of the operator's is."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MIBYAN_") and name not in without}
     kept.pop("PYTHONPATH", None)
     if by.path == sys.executable:
         path = os.pathsep.join(entry for entry in sys.path if entry and os.path.isabs(entry))  # noqa: PTH117 - text
         kept["PYTHONPATH"] = path
+    else:
+        kept["HOME"] = kept["TMPDIR"] = str(work)
     # Nothing is written beside the author's sources; the order of sets is the same each time.
     return {**kept, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "PYTHONUTF8": "1"}
 

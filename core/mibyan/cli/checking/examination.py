@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from mibyan.cli.checking.archives import ArchiveError, unpack
 from mibyan.cli.checking.checks import DYNAMIC, STATIC
+from mibyan.cli.checking.copying import copy_tree
 from mibyan.cli.checking.environment import make_environment
 from mibyan.cli.checking.installing import BuildError, Workshop
 from mibyan.cli.checking.judging import judge, judge_built
-from mibyan.cli.checking.probing import Trial, copy_folder
+from mibyan.cli.checking.probing import Trial
 from mibyan.cli.checking.reading import folder_facts, is_meant_as_plugin, project_facts, wheel_facts
 from mibyan.cli.checking.truth import judge_frozen
+from mibyan.errors import MibyanError
 from mibyan.plugins.defaults import defaults_of
 from mibyan.plugins.sources.authored import NotAPluginError
 from mibyan.plugins.sources.authored import read as read_data
@@ -21,7 +25,6 @@ from mibyan.text import describe_exception
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from mibyan.cli.checking.checks import Checklist
     from mibyan.cli.checking.environment import Environment
@@ -89,6 +92,7 @@ class Examination:
 
     def __init__(self, path: Path, folder: Path, found: Checklist, wishes: Wishes) -> None:
         self._path = path
+        self._place = Path(os.path.abspath(path))  # noqa: PTH100 - links stay: the id is the name that was given
         self._folder = folder
         self._found = found
         self._wishes = wishes
@@ -100,7 +104,7 @@ class Examination:
         if kind == "folder":
             self._folder_plugin()
         elif kind == "project":
-            self._project(self._path.absolute(), keep=True)
+            self._project(self._place, keep=True)
         else:
             self._archive(kind)
         self._found.skip(STATIC, "there is nothing to look at")
@@ -119,13 +123,13 @@ class Examination:
     def _folder_plugin(self) -> None:
         self._found.skip([*_OF_WHEELS, "project"], "it is a folder")
         self._found.skip(["build", "install"], "a folder is neither built nor installed")
-        facts = folder_facts(self._path.absolute())
+        facts = folder_facts(self._place)
         self._judged(facts)
         if self._may_run():
             environment = make_environment(self._folder / "env", ["mibyan"], _modules(self._data(facts)))
             trial = self._trial(facts, environment)
             target = trial.home / "plugins" / facts.root.name
-            copy_folder(facts.root, target)
+            copy_tree(facts.root, target)
             trial.place(target, str(self._path))
             self._tried(trial, facts, environment)
 
@@ -143,7 +147,7 @@ class Examination:
         try:
             wheel = shop.build(root, _toml(root), keep=keep)
             unpacked = self._unpacked(wheel, "built")
-        except (BuildError, ArchiveError) as error:
+        except MibyanError as error:
             self._found.fail("build", error.message, error.hint)
             self._found.skip(_OF_WHEELS, "no wheel was built")
             return
@@ -172,7 +176,7 @@ class Examination:
         self._judged(facts)
         if self._may_run():
             shop = Workshop(self._folder, self._wishes.timeout, self._wishes.offline)
-            self._installed(shop, self._path.absolute(), facts, facts)
+            self._installed(shop, self._place, facts, facts)
 
     def _sdist(self, unpacked: Path) -> None:
         roots = [path for path in unpacked.iterdir() if path.is_dir()]

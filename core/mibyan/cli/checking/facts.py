@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from mibyan.cli.checking.copying import is_junk
 from mibyan.records import record
 
 if TYPE_CHECKING:
@@ -51,18 +52,11 @@ class Facts:
         return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
 
 
-#: Folders that belong to no plugin, whatever lies in them.
-JUNK = frozenset({
-    ".git", ".hg", ".svn", ".tox", ".nox", ".venv", "venv", ".eggs", ".mypy_cache", ".pytest_cache", ".ruff_cache",
-    "__pycache__", "node_modules", "build", "dist",
-})  # fmt: skip
-
-
 def python_files(root: Path) -> tuple[Path, ...]:
     """The Python files below a folder, sorted; without those of environments, caches and builds."""
     found: list[Path] = []
     for place, names, files in os.walk(root):
         folder = type(root)(place)
-        names[:] = [name for name in names if name not in JUNK and not (folder / name / "pyvenv.cfg").exists()]
+        names[:] = [name for name in names if not is_junk(folder / name, root)]
         found += [folder / name for name in files if name.endswith(".py")]
     return tuple(sorted(found))

@@ -6,23 +6,20 @@ import os
 import shutil
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mibyan.cli.apart import run_apart
+from mibyan.cli.checking.copying import copy_tree
 from mibyan.cli.checking.environment import make_environment
-from mibyan.cli.checking.facts import JUNK
 from mibyan.errors import MibyanError
 from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from mibyan.cli.apart import Ended
     from mibyan.cli.checking.environment import Environment
-
-#: Bytes of a project that are copied to build it.
-_LIMIT = 1 << 30
 
 _NO_INSTALLER = "python -m ensurepip, or install uv"
 
@@ -56,7 +53,9 @@ class Workshop:
         Raises:
             BuildError: It can't be built.
         """
-        source = self._copied(root) if keep else root
+        source = self.folder / "source" / root.name if keep else root
+        if keep:
+            copy_tree(root, source)
         target = self.folder / "wheel"
         target.mkdir()
         section = said.get("build-system")
@@ -114,29 +113,6 @@ class Workshop:
         lines = [f"{name} ; python_version < '3'\n" for name in sorted(environment.lent)]
         overrides.write_text("".join(lines), encoding="utf-8")
         return [_uv(), "pip", "install", "--python", environment.python, "--override", overrides, *index, wheel]
-
-    def _copied(self, root: Path) -> Path:
-        """A copy of a project, without environments, caches and builds; builders write beside the sources."""
-        target, left = self.folder / "source" / root.name, _LIMIT
-        for place, names, files in os.walk(root):
-            folder = Path(place)
-            for name in names.copy():
-                path = folder / name
-                if name in JUNK or path.is_symlink() or (path / "pyvenv.cfg").exists():
-                    names.remove(name)
-                if path.is_symlink() or (name == ".git" and folder == root):
-                    (target / path.relative_to(root)).parent.mkdir(parents=True, exist_ok=True)
-                    (target / path.relative_to(root)).symlink_to(path.resolve())
-            here = target / folder.relative_to(root)
-            here.mkdir(parents=True, exist_ok=True)
-            for name in files:
-                path = folder / name
-                if path.is_file():
-                    left -= path.stat().st_size
-                    if left < 0:
-                        raise BuildError(f"the project has more than {_LIMIT:,} bytes", hint="Keep data elsewhere.")
-                    shutil.copy2(path, here / name)
-        return target
 
 
 def _failed(what: str, ended: Ended) -> str:

@@ -45,7 +45,11 @@ def main(order: dict[str, Any]) -> dict[str, Any]:
     with Runtime(order["home"], no_plugins=[plugin_id]) as bare:
         bare.plugins.load()
         before = picture(bare)
-    watch = Watch(order["inside"], [str(Path(order["home"], "cache")), str(Path(order["home"], "logs"))])
+    watch = Watch(
+        order["inside"],
+        [str(Path(order["home"], "cache")), str(Path(order["home"], "logs"))],
+        str(Path(order["home"], "state")),
+    )
     with Runtime(order["home"]) as runtime:
         stage(order, "load")
         state, printed = ProcessState(), _size(log)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from typing import TYPE_CHECKING, Any, Final
 
 from mibyan.cli.apart import run_apart
@@ -72,7 +71,7 @@ class Trial:
         self._places[str(there)] = self._places[os.path.realpath(there)] = shown
 
     def run(self, found: Checklist, timeout: float) -> bool:
-        """Try it; whether it could be loaded."""
+        """Try it; whether its code may be looked at further."""
         (self._folder / "work").mkdir()
         answer, stage, log = (self._folder / name for name in ("answer.json", "stage.txt", "log.txt"))
         order = {
@@ -130,7 +129,7 @@ class Trial:
         self._judge_acts(said, found, loaded=loaded)
         if not loaded:
             found.skip(_AFTER_LOAD, f"it is {said['state']}")
-            return False
+            return bool(said["state"] == "needs")
         self._judge_time(said["ms"], found)
         if said["left"] is not None:
             self._judge_unload(said, found)
@@ -146,8 +145,12 @@ class Trial:
 
     def _judge_acts(self, said: Mapping[str, Any], found: Checklist, *, loaded: bool) -> None:
         """What it did while it was loaded."""
-        for check_id, what, place in said["seen"]:
-            found.fail(check_id, f"while it is loaded it {what}", _INSTEAD[check_id], self._shown(place))
+        for check_id, what, place, library in said["seen"]:
+            if library:
+                text = f"{library}, which it imports, {what} meanwhile"
+                found.warn(check_id, text, f"import {library} inside the functions that use it", self._shown(place))
+            else:
+                found.fail(check_id, f"while it is loaded it {what}", _INSTEAD[check_id], self._shown(place))
         if said["threads"]:
             found.fail(
                 "import.threads",
@@ -201,17 +204,6 @@ class Trial:
         for there, shown in sorted(self._places.items(), key=lambda item: -len(item[0])):
             place = place.replace(there, shown)
         return place
-
-
-def copy_folder(root: Path, target: Path) -> None:
-    """Copy a folder plugin to where it is found.
-
-    Raises:
-        OSError: It can't be copied.
-    """
-    from mibyan.cli.checking.facts import JUNK
-
-    shutil.copytree(root, target, symlinks=True, ignore=lambda _, names: [name for name in names if name in JUNK])
 
 
 def _environ(folder: Path) -> dict[str, str]:

@@ -8,6 +8,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import mibyan
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
@@ -57,16 +58,18 @@ class Watch:
 
     Args:
         folders: Where the plugin's code lies.
-        ignored: Folders in which somebody else writes meanwhile.
+        ignored: Folders in which Mibyan writes meanwhile.
+        kept: The folder of the folders for what plugins keep.
     """
 
-    def __init__(self, folders: Sequence[str], ignored: Sequence[str]) -> None:
+    def __init__(self, folders: Sequence[str], ignored: Sequence[str], kept: str) -> None:
         self._folders = tuple(_real(folder) for folder in folders)
         self._ignored = tuple(_real(folder) + os.sep for folder in ignored)
         self._watching = False
         self._busy = threading.local()
-        #: What was seen: the check, a sentence, and the place in the plugin's code.
-        self.seen: dict[tuple[str, str, str], None] = {}
+        self._kept = _real(kept) + os.sep
+        #: What was seen: the check, a sentence, the place in the plugin's code, and the library that did it for it.
+        self.seen: dict[tuple[str, str, str, str], None] = {}
         self._threads: frozenset[threading.Thread] = frozenset()
         sys.addaudithook(self._hook)
         if sys.version_info < (3, 12):
@@ -77,7 +80,7 @@ class Watch:
         start = threading.Thread.start
 
         def told(thread: threading.Thread) -> None:
-            self._hook("_thread.start_new_thread", ())
+            self._hook("_thread.start_new_thread", (thread._bootstrap,))  # type: ignore[attr-defined]
             start(thread)
 
         threading.Thread.start = told  # type: ignore[assignment,method-assign]
@@ -108,36 +111,53 @@ class Watch:
             self._busy.yes = False
 
     def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open":
-            check, what, subject = "import.files", "writes", arguments[0]
-            if not isinstance(subject, str | bytes | os.PathLike) or not (arguments[2] or 0) & _WRITING:
-                return
-        else:
-            check, what = _EVENTS[event]
-            subject = arguments[0] if event in _NAMED and arguments else None
-        path = os.fsdecode(subject) if isinstance(subject, bytes | os.PathLike) else subject
-        if check == "import.files" and self._is_ignored(str(path)):
+        check, what = ("import.files", "writes") if event == "open" else _EVENTS[event]
+        subject = _subject(event, arguments)
+        if subject is None or (check == "import.files" and self._is_ignored(event, subject)):
             return
-        place = self._place(sys._getframe(2))
-        if place is None or sum(key[0] == check for key in self.seen) >= _MOST:
-            return
-        said = "" if path is None else f" {one_line(str(path), 120)}"
-        self.seen[check, f"{what}{said}", place] = None
+        place, library = self._place(sys._getframe(2))
+        if place and sum(key[0] == check for key in self.seen) < _MOST:
+            self.seen[check, f"{what} {one_line(subject, 120)}".rstrip(), place, library] = None
 
-    def _is_ignored(self, path: str) -> bool:
-        return path == os.devnull or _real(path).startswith(self._ignored)
+    def _is_ignored(self, event: str, path: str) -> bool:
+        """Whether a path is nobody's, or one where Mibyan writes; of the folders for what plugins keep it makes the folder."""
+        real = _real(path)
+        return (
+            path == os.devnull
+            or real.startswith(self._ignored)
+            or (event == "os.mkdir" and real.startswith(self._kept))
+        )
 
-    def _place(self, frame: FrameType | None) -> str | None:
-        """The innermost place in the plugin's code that this comes of; `None`: it comes of something else."""
+    def _place(self, frame: FrameType | None) -> tuple[str, str]:
+        """The innermost place in the plugin's code that this comes of, and the library by which; empty, if none."""
+        library = ""
         while frame is not None:
             file = frame.f_code.co_filename
-            if os.path.isabs(file) and _real(file).startswith(tuple(f"{folder}{os.sep}" for folder in self._folders)):  # noqa: PTH117 - text
-                return f"{_real(file)}:{frame.f_lineno}"
-            if _real(file) in self._folders:
-                return f"{_real(file)}:{frame.f_lineno}"
+            if os.path.isabs(file):  # noqa: PTH117 - text
+                real = _real(file)
+                if real in self._folders or real.startswith(tuple(f"{folder}{os.sep}" for folder in self._folders)):
+                    return f"{real}:{frame.f_lineno}", library
+                if not (real.startswith(_MIBYAN) or (real.startswith(_PYTHON) and "-packages" not in real)):
+                    library = library or str(frame.f_globals.get("__name__", "")).partition(".")[0]
             frame = frame.f_back
-        return None
+        return "", ""
+
+
+def _subject(event: str, arguments: tuple[Any, ...]) -> str | None:
+    """What is done it to, empty: that isn't told; `None`: it doesn't count."""
+    if event == "open":
+        path, flags = arguments[0], arguments[2] or 0
+        return os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) and flags & _WRITING else None
+    if event.startswith("_thread."):
+        name = str(getattr(getattr(arguments[0], "__self__", None), "name", ""))
+        return None if name.startswith("mibyan-") else name
+    if event not in _NAMED or not arguments:
+        return ""
+    return os.fsdecode(arguments[0]) if isinstance(arguments[0], bytes | os.PathLike) else str(arguments[0])
 
 
 #: Kept at hand: a plugin may patch them.
 _real: Callable[[str], str] = os.path.realpath
+#: Where Python's own modules lie, and Mibyan's.
+_PYTHON: Final = _real(os.path.dirname(os.__file__)) + os.sep  # noqa: PTH120 - text
+_MIBYAN: Final = _real(os.path.dirname(mibyan.__file__)) + os.sep  # noqa: PTH120 - text
