@@ -83,9 +83,14 @@ def test_plugins_W4_commands_reach_this_environment_and_no_other() -> None:
         "/e/bin/python",
     ]
     assert Installer("uv", "", one).uninstall("x") == ["/b/uv", "pip", "uninstall", "--python", "/e/bin/python", "x"]
-    assert Installer("pipx", "", one).install(["-e", "/p"], more=["--find-links", "/a b"], upgrade=True) == [
-        "/b/pipx", "inject", "mibyan", "--force", "--editable", "--pip-args=--upgrade --find-links '/a b'", "/p",
+    pipx = Installer("pipx", "", one)
+    assert pipx.install(["-e", "/p"], more=["--find-links", "/a b"], upgrade=True) == [
+        "/b/pipx", "inject", "mibyan", "--editable", "--pip-args=--find-links '/a b'", "/p",
     ]  # fmt: skip
+    assert pipx.install(["x"], more=["--find-links", "/a b", "--pre"], upgrade=True, replaces=True) == [
+        "/b/pipx", "runpip", "mibyan", "install", "--upgrade", "--find-links=/a b", "--pre", "x",
+    ]  # fmt: skip
+    assert Installer("uv", "", one).install(["x"], upgrade=True, name="x")[-2:] == ["--upgrade-package=x", "x"]
     assert "--leave-deps" in Installer("pipx", "", one).uninstall("x")
     assert Installer("pipx", "", one).beneath().name == "pip"
     assert Installer("pipx", "", environment(has_pip=False)).beneath().name == "uv"

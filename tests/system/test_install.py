@@ -215,6 +215,17 @@ def test_plugins_W4_a_plugins_way_in_and_out(place: Place, shelf: Path) -> None:
     again = place.mibyan("plugins", "install", "Weather", "--yes", *from_shelf(shelf))
     assert (again.returncode, "installed already" in again.stderr) == (0, True)
 
+    newer = place.work / "newer"
+    newer.mkdir()
+    make_wheel(newer, "mibyan-plugin-weather", "1.1", "weather_plugin", TOOL, requires=["mibyan"])
+    upgraded = json.loads(
+        place.mibyan("plugins", "install", "weather", "--upgrade", "--yes", "--json", *from_shelf(newer)).stdout
+    )
+    assert [(step["name"], step["was"], step["version"]) for step in upgraded["plan"]] == [
+        ("mibyan-plugin-weather", "1.0", "1.1")
+    ]
+    assert [(one["id"], one["version"]) for one in upgraded["plugins"]] == [("weather", "1.1")]
+
     place.home.mkdir(exist_ok=True)
     written = "plugins:\n  entries:\n    weather:  # my own words\n      allow_tool_override: true\n"
     (place.home / "config.yaml").write_text(written)

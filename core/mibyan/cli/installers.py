@@ -136,22 +136,33 @@ class Installer:
     why: str
     environment: Environment
 
-    def install(self, words: Sequence[str], *, more: Sequence[str] = (), upgrade: bool = False) -> list[str]:
+    def install(
+        self, words: Sequence[str], *, more: Sequence[str] = (), upgrade: bool = False, name: str = "",
+        replaces: bool = False,
+    ) -> list[str]:  # fmt: skip
         """The command that installs.
 
         Args:
             words: What: a requirement, a path, a URL, or `-e` and a path.
             more: Further arguments.
-            upgrade: Whether what is there already is replaced.
+            upgrade: Whether the newest that fits is taken where something fits that is there already.
+            name: The distribution's name, if it is known; what it needs isn't upgraded without need.
+            replaces: Whether the distribution is there in another version.
         """
         if self.name == "pipx":
-            import shlex
+            return self._by_pipx(words, more, upgrade=upgrade, replaces=replaces)
+        named = [f"--upgrade-package={name}"] if self.name == "uv" and name else ["--upgrade"]
+        return [*self._base("install"), *(named if upgrade else []), *more, *words]
 
-            told = [*(["--upgrade"] if upgrade else []), *more]
-            options = [*(["--force"] if upgrade else []), *(["--editable"] if words[0] == "-e" else [])]
-            options += [f"--pip-args={shlex.join(told)}"] if told else []
-            return [str(self.environment.pipx), "inject", str(self.environment.pipx_name), *options, words[-1]]
-        return [*self._base("install"), *(["--upgrade"] if upgrade else []), *more, *words]
+    def _by_pipx(self, words: Sequence[str], more: Sequence[str], *, upgrade: bool, replaces: bool) -> list[str]:
+        import shlex
+
+        one = self.environment
+        if replaces:  # `inject --force` would install all that the plugin needs again, Mibyan too.
+            upgraded = ["--upgrade"] if upgrade and one.has_pip else []
+            return [str(one.pipx), "runpip", str(one.pipx_name), "install", *upgraded, *_joined(more), *words]
+        options = [*(["--editable"] if words[0] == "-e" else []), *([f"--pip-args={shlex.join(more)}"] if more else [])]
+        return [str(one.pipx), "inject", str(one.pipx_name), *options, words[-1]]
 
     def uninstall(self, distribution: str, *, more: Sequence[str] = ()) -> list[str]:
         """The command that removes a distribution."""
@@ -179,6 +190,17 @@ class Installer:
             return [str(one.uv), "pip", verb, "--python", one.python, *compiled]
         # -P: what lies in the current directory isn't pip.
         return [one.python, "-P", "-m", "pip", verb, *(["--user"] if one.in_user_site and verb == "install" else [])]
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """Each option and its value as one word: pipx takes what stands alone for a package's name."""
+    found: list[str] = []
+    for word in words:
+        if found and found[-1].startswith("--") and "=" not in found[-1] and not word.startswith("-"):
+            found[-1] = f"{found[-1]}={word}"
+        else:
+            found.append(word)
+    return found
 
 
 def choose(environment: Environment, wanted: str | None = None) -> Installer:

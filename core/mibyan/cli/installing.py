@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mibyan.plugins.state import PluginRecord
 
 #: What keeps an installer from building sources.
-_ONLY_WHEELS = ("--only-binary", ":all:")
+_ONLY_WHEELS = ("--only-binary=:all:",)
 
 
 @record
@@ -56,15 +56,24 @@ class Prepared:
     @property
     def command(self) -> list[str]:
         """The installer's command, without what holds it to the plan."""
-        return self.installer.install(self.order.wanted.words, more=self.order.more, upgrade=self.replaces)
+        return self.held(())
+
+    def held(self, pinned: Sequence[str]) -> list[str]:
+        """The installer's command, with what holds it to the plan."""
+        one = self.order
+        return self.installer.install(
+            one.wanted.words,
+            more=[*pinned, *one.more],
+            upgrade=one.upgrade,
+            name=one.wanted.name,
+            replaces=self.replaces,
+        )
 
     @property
     def replaces(self) -> bool:
-        """Whether the installer has to be told that what is there may go."""
-        wanted = self.order.wanted.name
-        return self.order.upgrade or (
-            self.installer.name == "pipx" and any(one.name == wanted and one.was for one in self.steps)
-        )
+        """Whether the plugin is there in another version."""
+        name = self.order.wanted.name
+        return any(one.was and (one.name == name if name else is_named_as_plugin(one)) for one in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
@@ -128,6 +137,8 @@ def _run(
     invocation: Invocation, order: Order, before: Sequence[dict[str, Any]], installer: Installer, folder: Path
 ) -> int:  # fmt: skip
     look = _seen(order.wanted)
+    if look is not None and look.distribution:
+        order = replace(order, wanted=replace(order.wanted, name=look.distribution))
     installers.require_changeable(installer.environment, order.more)
     say(f"{order.wanted.said[:1].upper()}{order.wanted.said[1:]}.")
     say(f"Installer: {installer.name}, {installer.why} ({installer.environment.prefix}).")
@@ -140,8 +151,7 @@ def _run(
     if order.dry_run:
         return _answer(invocation, ready, {"installed": False, "plugins": [], "problems": []})
     _require_yes(order)
-    command = installer.install(order.wanted.words, more=[*pins(steps, folder), *order.more], upgrade=ready.replaces)
-    installers.run(command, installer.environment, folder)
+    installers.run(ready.held(pins(steps, folder)), installer.environment, folder)
     return _told(invocation, ready, before)
 
 

@@ -86,12 +86,14 @@ def work_out(
     there, more = versions(), [*pins((), folder), *more]
     if installer.name == "uv":
         said = run(
-            installer.install(wanted.words, more=["--dry-run", *more], upgrade=upgrade), installer.environment, folder
+            installer.install(wanted.words, more=["--dry-run", *more], upgrade=upgrade, name=wanted.name),
+            installer.environment,
+            folder,
         )
         return tuple(_of_lines(said, there))
     report = folder / "report.json"
     extra = ["--dry-run", "--report", str(report), *more]
-    run(installer.install(wanted.words, more=extra, upgrade=upgrade), installer.environment, folder)
+    run(installer.install(wanted.words, more=extra, upgrade=upgrade, name=wanted.name), installer.environment, folder)
     try:
         return tuple(_of_report(json.loads(report.read_bytes()), there))
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -143,7 +145,7 @@ def pins(steps: Sequence[Step], folder: Path) -> list[str]:
         return []
     path = folder / "constraints.txt"
     path.write_text("".join(f"{name}=={version}\n" for name, version in sorted(held.items())), encoding="utf-8")
-    return ["--constraint", str(path)]
+    return [f"--constraint={path}"]
 
 
 def is_named_as_plugin(step: Step) -> bool:
