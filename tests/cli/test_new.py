@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email.utils
 import json
 import os
 import select
@@ -84,6 +85,20 @@ def test_W1_any_text_stands_where_it_is_put(run: Callable, home: Path, text: str
     assert (manifest["description"], manifest["author"]) == (project["description"], line)
     assert f"\n{line}\n" in (made / "README.md").read_text(encoding="utf-8")
     assert line in (made / "LICENSE").read_text(encoding="utf-8").splitlines()[2]
+    metadata = core_metadata(made)
+    assert metadata["Summary"] == project["description"]
+    assert email.utils.parseaddr(metadata["Author-email"])[1] == "a.b+c@example.com"
+
+
+def core_metadata(project: Path) -> dict[str, str]:
+    """What the build backend makes of a project, one line a field."""
+    from hatchling.metadata.core import ProjectMetadata
+    from hatchling.metadata.spec import get_core_metadata_constructors
+    from hatchling.plugin.manager import PluginManager
+
+    construct = get_core_metadata_constructors()["2.4"]
+    fields = construct(ProjectMetadata(str(project), PluginManager())).split("\n\n")[0]
+    return dict(line.split(": ", 1) for line in fields.splitlines() if line.startswith(("Summary", "Author-email")))
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -318,19 +333,24 @@ def test_W1_nothing_of_it_is_imported_before(home: Path) -> None:
     assert done.stderr.splitlines()[-1] == "[]"
 
 
-def test_W1_byte_code_in_the_template_isnt_rendered(
+def test_W1_what_an_installer_makes_of_the_template(
     run: Callable, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """plugins.W1: an installer compiles the template's modules too; what it leaves there isn't part of a project."""
+    """plugins.W1: the byte code that it leaves there isn't rendered, and a project isn't read-only where the template is."""
     import shutil
 
     copy = shutil.copytree(template_folder(), tmp_path / "template")
     (inner,) = copy.glob("{{*")
     (inner / "tests" / "__pycache__").mkdir()
     (inner / "tests" / "__pycache__" / "test_tools.cpython-311.pyc").write_bytes(b"\x00{{ nothing }}")
+    for path in (*copy.rglob("*"), copy):
+        path.chmod(0o555 if path.is_dir() else 0o444)
     monkeypatch.setattr(scaffold_template, "template_folder", lambda: copy)
     assert new(run, slug="weather").code == 0
-    assert not list(Path().rglob("__pycache__"))
+    made = [Path("mibyan-plugin-weather"), *Path("mibyan-plugin-weather").rglob("*")]
+    assert [path for path in made if path.name == "__pycache__" or not path.stat().st_mode & 0o200] == []
+    for path in (copy, *copy.rglob("*")):
+        path.chmod(0o755)
 
 
 # The template -----------------------------------------------------------------------------------------------------
@@ -394,17 +414,21 @@ def test_W1_a_person_is_asked(terminal: Callable, home: Path, tmp_path: Path) ->
     screen.type("\n")
     screen.expect("e-mail address")
     screen.type("ada@example.com\n")
-    screen.expect("pip install -e")
-    assert "Author's name" not in screen.shown
+    done = screen.end()
+    assert (done.code, done.out) == (0, f"{tmp_path}/work/mibyan-plugin-weather\n")
+    assert "Author's name" not in done.err
     project = tomllib.loads((tmp_path / "work/mibyan-plugin-weather/pyproject.toml").read_text())["project"]
     assert project["authors"] == [{"name": "Ada", "email": "ada@example.com"}]
 
 
-@pytest.mark.parametrize(("typed", "told"), [("\x04", "the answers ended"), ("\x03", "interrupted")])
-def test_W1_a_person_who_leaves(terminal: Callable, home: Path, tmp_path: Path, typed: str, told: str) -> None:
+@pytest.mark.parametrize(("typed", "code", "told"), [("\x04", 2, "the answers ended"), ("\x03", 130, "interrupted")])
+def test_W1_a_person_who_leaves(
+    terminal: Callable, home: Path, tmp_path: Path, typed: str, code: int, told: str
+) -> None:
     """plugins.W1: the end of input and Ctrl-C at a question leave nothing."""
     screen = terminal("plugins", "new")
     screen.expect("Name of the plugin")
     screen.type(typed)
-    screen.expect(told)
+    done = screen.end()
+    assert (done.code, told in done.err, done.out) == (code, True, "")
     assert snapshot(tmp_path / "work") == {}

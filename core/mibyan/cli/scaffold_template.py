@@ -87,10 +87,7 @@ class Template:
         _require_free(target)
         try:
             with _folders(parent), TemporaryDirectory(prefix=".mibyan-new-", dir=parent) as beside:
-                # Byte code that an installer has made of the template's modules isn't part of it.
-                source = shutil.copytree(
-                    self.folder, Path(beside, "template"), ignore=shutil.ignore_patterns("__pycache__", "*.py[co]")
-                )
+                source = _copied(self.folder, Path(beside, "template"))
                 context = {"cookiecutter": dict(values)}
                 made = generate_files(source, context, Path(beside, "made"), accept_hooks=False)
                 _require_free(target)
@@ -99,6 +96,19 @@ class Template:
             why = os.strerror(error.errno).lower() if error.errno else str(error)
             raise MibyanError(f"{target} can't be made: {why}", origin=str(target)) from error
         return target
+
+
+def _copied(template: Path, to: Path) -> Path:
+    """The template's files as if they were new: without their modes, and without the byte code that an installer has made."""
+    for path in (template, *sorted(template.rglob("*"))):
+        inner = path.relative_to(template)
+        if "__pycache__" in inner.parts or path.suffix == ".pyc":
+            continue
+        if path.is_dir():
+            (to / inner).mkdir()
+        else:
+            shutil.copyfile(path, to / inner)
+    return to
 
 
 def _require_free(target: Path) -> None:

@@ -41,7 +41,7 @@ def run(invocation: Invocation, words: Sequence[str], *, fields: Sequence[str], 
 
 
 def _parent(word: str) -> Path:
-    parent = Path(word).expanduser().absolute()
+    parent = Path(word).absolute()
     if parent.exists() and not parent.is_dir():
         raise exits.UsageError(f"{one_line(word)} isn't a folder")
     return parent
