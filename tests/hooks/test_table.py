@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import inspect
 import threading
 
 import pytest
@@ -33,8 +36,6 @@ def table(log) -> HookTable:
 
 def test_the_names_and_the_specifications_agree():
     """The hooks known as data are pluggy's specifications, argument by argument."""
-    import inspect
-
     specs = {
         name: tuple(inspect.signature(getattr(Specs, name)).parameters)[1:] for name in dir(Specs) if name[0] != "_"
     }
@@ -70,6 +71,48 @@ def test_a_bad_signature_is_refused(table, case):
         table.register(owner(), {"post_tool_call": lambda: None, "pre_tool_call": function})
     assert words in str(error.value)
     assert not table.chain("post_tool_call")
+
+
+class Counting:
+    """An object that can be called."""
+
+    def __call__(self, status):
+        return ("counted", status)
+
+
+async def awaited(prefix, status):
+    return (prefix, status)
+
+
+def plain(prefix, status):
+    return (prefix, status)
+
+
+CALLABLES = {
+    "an object": (Counting(), ("counted", "ok")),
+    "a partial": (functools.partial(plain, "part"), ("part", "ok")),
+    "a partial of a coroutine function": (functools.partial(awaited, "later"), ("later", "ok")),
+    "a method": (Counting().__call__, ("counted", "ok")),
+}
+
+
+@pytest.mark.parametrize("case", CALLABLES)
+def test_dispatch_H4_whatever_can_be_called(table, case):
+    """An implementation may be any callable, with the arguments that its signature has; a coroutine function stays one."""
+    function, expected = CALLABLES[case]
+    assert table.register(owner(), {"post_tool_call": function}) == ("post_tool_call",)
+    (bound,) = table.chain("post_tool_call").plain
+    assert bound.names == ("status",)
+    given = bound.function(status="ok")
+    assert inspect.iscoroutinefunction(bound.function) is inspect.iscoroutine(given)
+    assert (asyncio.run(given) if inspect.iscoroutine(given) else given) == expected
+
+
+@pytest.mark.parametrize(("function", "words"), [(len, "by position only"), (int, "signature")])
+def test_plugins_L3_a_built_in_that_does_not_fit(table, function, words):
+    """What is no function of Python's and can't be bound is refused with a sentence, as functions are."""
+    with pytest.raises((PluginError, ValueError), match=words):
+        table.register(owner(), {"on_session_end": function})
 
 
 def test_removing_an_owner(table):

@@ -294,10 +294,31 @@ class _Namespace:
     def __init__(self, functions: Mapping[Any, Any]) -> None:
         self.functions = dict(functions)
         for name, function in self.functions.items():
-            setattr(self, name, function)
+            setattr(self, name, _bindable(function))
 
     def __dir__(self) -> list[str]:
         return sorted(self.functions)
+
+
+def _bindable(function: Any) -> Any:
+    """What pluggy can bind: a function or a method; of another callable (`functools.partial`, a built-in) one that calls it."""
+    import functools
+    import inspect
+
+    if inspect.isfunction(function) or inspect.ismethod(function) or not callable(function):
+        return function
+    if inspect.ismethod(function.__call__):
+        return function.__call__
+
+    def call(*args: Any, **named: Any) -> Any:
+        return function(*args, **named)
+
+    async def await_it(*args: Any, **named: Any) -> Any:
+        return await function(*args, **named)
+
+    bound = functools.update_wrapper(await_it if inspect.iscoroutinefunction(function) else call, function)
+    bound.__dict__["__signature__"] = inspect.signature(function)
+    return bound
 
 
 def _implementation(owner: HookOwner, hook: str, impl: HookImpl, rank: int, *, observer: bool) -> Implementation:
