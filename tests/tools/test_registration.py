@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mibyan import Runtime
+from mibyan import Runtime, ToolRegistry, ToolSchemaError
 
 SCHEMA = {"description": "d"}
 
@@ -27,3 +27,20 @@ def test_names_of_variables(tmp_path: Path, names: Any) -> None:
     with Runtime(home=tmp_path) as rt:
         rt.registry.register("t", "x", SCHEMA, lambda args: "ok", requires_env=names)
         assert rt.call("t", {}) == "ok"
+
+
+def test_a_schema_is_a_dict_and_not_what_makes_one_R1() -> None:
+    """registry.R1: something that is called for the schema could say another each time, or raise for everybody."""
+    registry = ToolRegistry()
+
+    class Turning(dict):
+        def __call__(self) -> dict:
+            raise RuntimeError
+
+    for made in (lambda: {"description": "d"}, Turning):
+        with pytest.raises(ToolSchemaError, match="expected a dict"):
+            registry.register("turns", "t", made, lambda args: "")
+    assert registry.generation == 0
+    entry = registry.register("plain", "t", Turning(description="d"), lambda args: "")
+    assert entry is not None
+    assert entry.schema["description"] == "d"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mibyan.errors import MibyanError
 from mibyan.records import replace
 from mibyan.report import Decision
 from mibyan.text import describe_exception, one_line
@@ -54,6 +53,7 @@ class LockGuard:
         self._log = log
         self._by_trust = by_trust
         self._clean = clean
+        self._text: str | None = None
         self._refused: dict[str, Decision] = {}
         #: The plugins whose files aren't those that were accepted, by id, with how they differ.
         self.changed: dict[str, str] = {}
@@ -131,9 +131,9 @@ class LockGuard:
             return self._refuse(entry, f"{self.path.name} has it as a tool of plugin {locked.owner!r}", locked)
         try:
             return self._compared(entry, locked)
-        except (MibyanError, ValueError, TypeError, RecursionError) as error:
+        except Exception as error:  # A schema that a plugin's function makes may raise anything.
             said = one_line(self._clean(describe_exception(error)), 300)
-            return self._refuse(entry, f"its schema can't be compared with {self.path.name}: {said}")
+            return self._refuse(entry, f"its schema can't be compared with what {self.path.name} has", locked, said)
 
     def _compared(self, entry: ToolEntry, locked: LockedTool) -> ToolEntry | None:
         """The entry as it is held; `None` after a refusal.
@@ -185,8 +185,8 @@ class LockGuard:
         """Tell that an entry isn't taken in; what is held instead: nothing."""
         import logging
 
-        reason = (f"the tool {entry.name!r} (toolset {entry.toolset!r}, {whose(entry.owner)}) isn't accepted: {why} "
-                  "(--locked)")  # fmt: skip
+        # The model reads this: nothing in it is the plugin's to word, its toolset's name neither.
+        reason = f"the tool {entry.name!r} of {whose(entry.owner)} isn't accepted: {why} (--locked)"
         decision = Decision("rejected", f"tool:{entry.name}", reason, entry.plugin_id, place_of(entry),
                             f"mibyan tools diff, then: mibyan plugins lock --accept {entry.name}", problem=True, rule=RULE,
                             decided_by=None if locked is None else self.place("tools", entry.name), detail=diff)  # fmt: skip
@@ -209,8 +209,9 @@ class LockGuard:
 
         if name not in (self.lock.plugins if section == "plugins" else self.lock.tools):
             return None
-        # As it would be written: that somebody has laid it out anew is hardly worth reading it again.
-        return f"{self.path}:{line_of(text_of(self.lock), name, section)}: {section}.{name}"
+        if self._text is None:  # As it would be written: that somebody has laid it out anew is hardly worth reading it.
+            self._text = text_of(self.lock)
+        return f"{self.path}:{line_of(self._text, name, section)}: {section}.{name}"
 
 
 def _texts(now: LockedTool, locked: LockedTool) -> tuple[str, ...]:

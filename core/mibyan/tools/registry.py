@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mibyan.errors import MibyanError, ToolOwnershipError
 from mibyan.forks import survive
 from mibyan.report import Decision
+from mibyan.schema.definition import normalise_schema
 from mibyan.text import plain_text
 from mibyan.tools.owner import Owner
 from mibyan.tools.registration import build_entry, check_name, gives_coroutine
@@ -140,6 +141,8 @@ class ToolRegistry:
         ):  # fmt: skip
             given = locals()
             options = {key: given[key] for key, default in _OPTION_ITEMS if given[key] is not default}
+        if callable(schema):  # Only Mibyan's own entries have a schema that is made later.
+            schema = normalise_schema(check_name(name), schema)
         entry = build_entry(
             self._owner, name, toolset, schema, handler, check_fn, requires_env, is_async or gives_coroutine(handler),
             description, emoji, **options,
