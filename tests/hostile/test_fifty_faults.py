@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from .faults import FAULTS, Fault, Installation
-
-pytestmark = pytest.mark.xdist_group("fifty faults")
 
 #: Seconds for the whole on a busy machine.
 PATIENCE = 120.0
@@ -28,55 +27,57 @@ COMMANDS = {
     "plugins list --json": 0,
     "tools list --json": 0,
     "call good_wheel text=x": 0,
-    "doctor": 0,
+    "doctor": 2,
     "command --list --json": 0,
 }
+#: What the operator says.
+CONFIG = "dispatch: {timeout: 60, hook_timeout: 0.3}\nplugins: {entries: {bad-settings: {config: {unit: miles}}}}\n"
+#: The command line of that environment.
+SHELL = (
+    "import os, sys; sys.path += os.environ['INSTALLED'].split(os.pathsep); "
+    "from mibyan.cli.main import main; sys.exit(main(sys.argv[1:]))"
+)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the host found: it runs once, in a process of its own."""
-    there = Installation(tmp_path_factory.mktemp("fifty"))
+    """What the host found: it runs once, in a process of its own, whichever of several test processes comes first."""
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
+    with FileLock(shared / "fifty.lock"):
+        kept = shared / "fifty.json"
+        if not kept.exists():
+            kept.write_text(json.dumps(looked_at(tmp_path_factory.mktemp("fifty"))))
+        found: dict[str, Any] = json.loads(kept.read_text())
+        return found
+
+
+def looked_at(root: Path) -> dict[str, Any]:
+    """Make the installation, and let the host and the command line run in it."""
+    there = Installation(root)
     there.folder("aaa-good", GOOD.format("good_folder"))
     there.folder("zebra", GOOD.format("good_zebra"))
     there.wheel("good_wheel", GOOD.format("good_wheel"))
     for one in FAULTS:
         one.put(there, one.name)
     there.folder("cycle-two", "def register(ctx):\n    ctx.register_command('two', len)\n", "after: [cycle-one]\n")
-    config = "dispatch: {timeout: 60, hook_timeout: 0.3}\nplugins: {entries: {bad-settings: {config: {unit: miles}}}}\n"
-    (there.home / "config.yaml").write_text(config)
+    (there.home / "config.yaml").write_text(CONFIG)
     work = there.root / "work"
     work.mkdir()
     plain = {name: value for name, value in os.environ.items() if not name.startswith("MIBYAN_")}
-    given = {
-        "INSTALLED": os.pathsep.join(map(str, there.path)),
-        "MIBYAN_HOME": str(there.home),
-        "HOME": str(there.root),
-    }
+    path = os.pathsep.join(map(str, there.path))
+    given = {**plain, "INSTALLED": path, "MIBYAN_HOME": str(there.home), "HOME": str(there.root)}
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, *words],
-            cwd=work,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            env={**plain, **given},
-            check=False,
-        )
+    def run(*words: str) -> dict[str, Any]:
+        command = [sys.executable, *words]
+        done = subprocess.run(command, cwd=work, env=given, capture_output=True, timeout=PATIENCE, check=False)
+        return {"code": done.returncode, "out": done.stdout.decode(), "err": done.stderr.decode()}
 
-    done = run(str(Path(__file__).with_name("faulty_host.py")), *TOOLS)
-    assert done.returncode == 0, done.stderr[-5000:]
-    _, _, text = done.stdout.partition("<<<")
-    shell = "import os, sys; sys.path += os.environ['INSTALLED'].split(os.pathsep); from mibyan.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    commands = {one: run("-c", shell, *one.split()) for one in COMMANDS}
-    return {
-        **json.loads(text.partition(">>>")[0]),
-        "root": str(there.root),
-        "out": done.stdout,
-        "err": done.stderr,
-        "commands": commands,
-    }
+    host = run(str(Path(__file__).with_name("faulty_host.py")), *TOOLS)
+    assert host["code"] == 0, host["err"][-5000:]
+    told = json.loads(host["out"].partition("<<<")[2].partition(">>>")[0])
+    commands = {one: run("-c", SHELL, *one.split()) for one in COMMANDS}
+    return {**told, "root": str(there.root), "out": host["out"], "err": host["err"], "commands": commands}
 
 
 def about(found: dict[str, Any], fault: Fault) -> list[dict[str, Any]]:
@@ -164,15 +165,15 @@ def test_no_traceback_is_shown(found: dict[str, Any]) -> None:
 
 def test_the_command_line_works_there(found: dict[str, Any]) -> None:
     """plugins.L8: at a later start; a listing tells the same tools, and the report's failures."""
-    ended = {one: (done.returncode, "Traceback" in done.stderr) for one, done in found["commands"].items()}
+    ended = {one: (done["code"], "Traceback" in done["err"]) for one, done in found["commands"].items()}
     assert ended == {one: (code, False) for one, code in COMMANDS.items()}
-    listed = json.loads(found["commands"]["plugins list --json"].stdout)
+    listed = json.loads(found["commands"]["plugins list --json"]["out"])
     states = {(one["id"], one["state"]) for one in listed["plugins"]}
     # Of one whose module is nowhere, it can't be told whether it still is what it was: it is only `found`.
     kinds = {"failed", "needs", "incompatible", "shadowed"}
     faulty = [one for one in FAULTS if one.kind in kinds and one.name not in {"lies", "no-module"}]
     assert {(one.name, one.kind) for one in faulty} <= states
     assert ("no-module", "found") in states
-    tools = {one["name"] for one in json.loads(found["commands"]["tools list --json"].stdout)["tools"]}
+    tools = {one["name"] for one in json.loads(found["commands"]["tools list --json"]["out"])["tools"]}
     assert {*TOOLS} <= tools <= {*found["definitions"]}
-    assert found["commands"]["call good_wheel text=x"].stdout == "good_wheelx\n"
+    assert found["commands"]["call good_wheel text=x"]["out"] == "good_wheelx\n"
