@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from mibyan.cli.apart import run_apart
 from mibyan.cli.checking.copying import copy_tree
 from mibyan.cli.checking.environment import make_environment
+from mibyan.cli.installers import Environment as Running
 from mibyan.errors import MibyanError
 from mibyan.records import record
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
     from mibyan.cli.apart import Ended
     from mibyan.cli.checking.environment import Environment
-
-_NO_INSTALLER = "python -m ensurepip, or install uv"
 
 
 class BuildError(MibyanError):
@@ -99,14 +96,14 @@ class Workshop:
 
     def _builder(self, source: Path, target: Path, python: Path | None) -> list[str | Path]:
         alone = ["--no-build-isolation"] if python is not None else []
-        if _has_pip():
+        if Running.running().has_pip:
             at: list[str | Path] = [] if python is None else ["--python", python]
             return [sys.executable, "-m", "pip", *at, "wheel", "--no-deps", *alone, "--wheel-dir", target, source]
         return [_uv(), "build", "--wheel", "--out-dir", target, "--python", python or sys.executable, *alone, source]
 
     def _installer(self, wheel: Path, environment: Environment) -> list[str | Path]:
         index = ["--no-index"] if self.offline else []
-        if _has_pip():
+        if Running.running().has_pip:
             return [sys.executable, "-m", "pip", "--python", environment.python, "install", *index, wheel]
         # uv looks at the environment's own site-packages only: what is lent is taken out of what it looks for.
         overrides = self.folder / "lent.txt"
@@ -137,12 +134,10 @@ def _name_of(requirement: str) -> str:
     return canonical(found.name)
 
 
-def _has_pip() -> bool:
-    return find_spec("pip") is not None
-
-
 def _uv() -> str:
-    found = shutil.which("uv")
+    found = Running.running().uv
     if found is None:
-        raise BuildError("this environment has no installer: neither pip nor uv", hint=_NO_INSTALLER)
+        raise BuildError(
+            "this environment has no installer: neither pip nor uv", hint="python -m ensurepip, or install uv"
+        )
     return found
