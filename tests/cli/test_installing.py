@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mibyan.cli.exits import UsageError
+from mibyan.cli.installing_look import Look, told
 from mibyan.cli.installing_plan import Step, _of_lines, _of_report
 from mibyan.cli.installing_safety import conflicts, require_harmless
 from mibyan.cli.installing_spec import read_editable, read_more, read_spec
 from mibyan.errors import MibyanError
+from mibyan.plugins.manifest import parse_manifest
 
 
 @pytest.mark.parametrize(
@@ -158,6 +160,16 @@ def _wheel(folder: Path) -> Path:
         for name, text in {**files, f"{info}/RECORD": "".join(f"{name},,\n" for name in files)}.items():
             archive.writestr(name, text)
     return path
+
+
+def test_plugins_W4_a_file_that_is_no_wheel_is_told(home: Path, tmp_path: Path, run) -> None:
+    """Only its name is a wheel's: nothing is started for it; a hidden control in a manifest can't reach the screen."""
+    broken = tmp_path / "mibyan_plugin_junk-1.0-py3-none-any.whl"
+    broken.write_bytes(b"hello")
+    done = run("plugins", "install", str(broken), "--yes")
+    assert (done.code, "isn't a zip archive" in done.err, "Installer:" in done.err) == (2, True, False)
+    lines = list(told(Look("x", manifest=parse_manifest({"description": "a\x1b[2J\u202eb"}, "plugin.yaml"))))
+    assert all(line.isprintable() for line in lines), lines
 
 
 @pytest.mark.system

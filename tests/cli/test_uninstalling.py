@@ -94,6 +94,11 @@ def test_plugins_W4_the_files_of_a_leftover(tmp_path: Path) -> None:
     )
     assert not is_installers(str(listed))
     assert files_of(str(listed), "pip") == sorted(map(str, [listed, tmp_path / "own", tmp_path / "shared"]))
+    (tmp_path / "__pycache__").mkdir()
+    for module in ("alone", "neighbour"):
+        (tmp_path / "__pycache__" / f"{module}.cpython-311.pyc").write_bytes(b"")
+    alone = dist_info(tmp_path, "alone", RECORD="__pycache__/alone.cpython-311.pyc,,\n")
+    assert files_of(str(alone), "pip") == sorted(map(str, [alone, tmp_path / "__pycache__" / "alone.cpython-311.pyc"]))
     guessed = dist_info(tmp_path, "guessed", **{"top_level.txt": "shared\nfree\n../up\n", "METADATA": ""})
     (tmp_path / "free.py").write_text("")
     assert files_of(str(guessed), "pip") == sorted(map(str, [guessed, tmp_path / "free.py"]))

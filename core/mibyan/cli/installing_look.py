@@ -46,9 +46,13 @@ def look_at(path: Path) -> Look:
 
 
 def _wheel(path: Path) -> Look:
+    import zipfile
+
     from mibyan.plugins.sources.cache import ContentCache
     from mibyan.plugins.sources.installed import find_installed
 
+    if not zipfile.is_zipfile(path):
+        return Look(problem="it isn't a zip archive, so it is no wheel", hint="Build it again, or fetch it again.")
     found = find_installed(ContentCache(), path=[str(path)], finders=False)
     for candidate in found:
         return _of_candidate(candidate, candidate.manifest)
@@ -87,6 +91,8 @@ def told(look: Look) -> Iterator[str]:
     yield f"plugin {look.id}" + (f": {one_line(manifest.description)}" if manifest and manifest.description else "")
     if look.problem:
         yield f"  it can't be loaded: {one_line(look.problem, 500)}"
+    if manifest is None and look.problem:
+        return
     if manifest is None:
         yield "  it has no manifest: what it offers is known once it is loaded"
         return

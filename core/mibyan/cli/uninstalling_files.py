@@ -111,7 +111,9 @@ def _is_below(file: str, site: Path) -> bool:
 
 
 def _is_whole(folder: str, known: set[str]) -> bool:
-    """Whether a folder holds nothing else, but for bytecode."""
+    """Whether a folder holds nothing else, but for its bytecode; that of the modules beside it isn't one plugin's."""
+    if Path(folder).name == "__pycache__":
+        return False
     if os.path.realpath(folder) in known:
         return True
     return all(
