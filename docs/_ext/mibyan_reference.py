@@ -211,7 +211,8 @@ def _public_name(name: str, value: object, module: str = "mibyan") -> str:
     if name in OBJECTS:
         return f"```{{py:data}} {module}.{name}\n{OBJECTS[name]}\n```\n"
     directive = "autoclass" if inspect.isclass(value) else "autofunction"
-    members = "   :members:\n   :inherited-members: Exception\n" if inspect.isclass(value) else ""
+    ends = "AssertionError" if issubclass(value if inspect.isclass(value) else object, AssertionError) else "Exception"
+    members = f"   :members:\n   :inherited-members: {ends}\n" if inspect.isclass(value) else ""
     if module != "mibyan" and "__call__" in vars(value):
         members += "   :special-members: __call__\n"
     return f"```{{eval-rst}}\n.. {directive}:: {module}.{name}\n{members}```\n"

@@ -49,6 +49,7 @@ def test_it_is_the_installed_one(weather, call_tool, hook_recorder):
 
 
 def test_others_are_not_seen(mibyan_runtime):
+    mibyan_runtime.definitions()
     assert [one.id for one in mibyan_runtime.plugins.all_records() if one.source != "builtin"] == []
     assert not hasattr(sys, "_other_was_imported")
 """

@@ -123,6 +123,7 @@ def test_fixtures_W2_tests_do_not_see_each_other_and_leave_nothing(session: Sess
             assert call_tool("same").text == number
 
         def test_nothing_is_there(mibyan_runtime):
+            mibyan_runtime.definitions()
             assert [one.id for one in mibyan_runtime.plugins.all_records() if one.source != "builtin"] == []
             assert "same" not in [one["function"]["name"] for one in mibyan_runtime.definitions()]
             with pytest.raises(importlib.metadata.PackageNotFoundError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mibyan.errors import PluginError
 from mibyan.plugins.state import FOUND
 
 if TYPE_CHECKING:
@@ -19,12 +18,7 @@ def load_arrived(loader: PluginLoader) -> list[str]:
 
     Returns:
         The ids of those that have come, whatever became of them, in the order of plugins.F1.
-
-    Raises:
-        PluginError: The runtime is closed.
     """
-    if loader._closed:
-        raise PluginError("plugins can't be loaded: the runtime is closed", hint="Make a new Runtime.")
     loader.load()
     known = {slot.candidate.origin for slot in loader._slots}
     slots = [loader._slot_for(candidate) for candidate in loader._discover() if candidate.origin not in known]

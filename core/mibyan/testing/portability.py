@@ -97,6 +97,7 @@ def _registered(runtime: Runtime, names: Iterable[str]) -> Iterator[tuple[str, M
 
 def _schema_of(definition: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | MibyanError]:
     from mibyan.schema.definition import normalise_schema
+    from mibyan.tools.registration import check_name
 
     plain = definition.get("function", definition)
     name = plain.get("name") if isinstance(plain, dict) else None
@@ -106,7 +107,7 @@ def _schema_of(definition: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | 
     told = {key: plain[key] for key in ("description", "strict") if key in plain}
     parameters = next((plain[key] for key in _PARAMETERS if key in plain), None)
     schema = told if parameters is None else {**told, "parameters": parameters}
-    return name, _read(lambda: normalise_schema(name, schema))
+    return name, _read(lambda: normalise_schema(check_name(name), schema))
 
 
 def _read(schema: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | MibyanError:

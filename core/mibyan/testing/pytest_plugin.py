@@ -121,7 +121,7 @@ def make_plugin(mibyan_workbench: Workbench, request: pytest.FixtureRequest) -> 
     ) -> LoadedPlugin:  # fmt: skip
         into = runtime or request.getfixturevalue("mibyan_runtime")
         folder = mibyan_workbench.write_plugin(source, id, **what)
-        return mibyan_workbench.load(into, folder.name, folder, check=check)
+        return mibyan_workbench.load(into, folder.name, check=check)
 
     return make_plugin
 

@@ -189,24 +189,27 @@ class Workbench:
             self._places.add(code)
         return made
 
-    def load(self, runtime: Runtime, plugin_id: str, path: Path | None = None, *, check: bool = True) -> LoadedPlugin:
+    def load(self, runtime: Runtime, plugin_id: str, *, check: bool = True) -> LoadedPlugin:
         """A plugin, loaded into a runtime that may have loaded its plugins already.
 
         Args:
             runtime: A runtime of this workbench.
             plugin_id: The plugin's id.
-            path: Its folder, if it was written for the test.
             check: Whether it must be usable.
 
         Raises:
-            PluginError: The runtime doesn't find it, or `check` and it isn't usable: the message has the reason.
+            PluginError: The runtime is closed or doesn't find it, or `check` and it isn't usable: the message has the reason.
         """
         from mibyan.plugins.arriving import load_arrived
 
         if not any(runtime is one for one in self._runtimes):
             raise PluginError("the runtime wasn't made by this workbench: it doesn't see its plugins")
+        if runtime.closed:
+            raise PluginError("plugins can't be loaded: the runtime is closed", hint="Make a new Runtime.")
         load_arrived(runtime.plugins)
-        loaded = LoadedPlugin(runtime, runtime.plugins.get(plugin_id).id, path)
+        found = runtime.plugins.get(plugin_id)
+        written = found.source == "user" and found.candidate.root is not None
+        loaded = LoadedPlugin(runtime, found.id, found.candidate.root if written else None)
         return loaded.require() if check else loaded
 
     # Beginning and end -------------------------------------------------------------------------------------------
