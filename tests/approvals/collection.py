@@ -10,9 +10,9 @@ _ESCAPE = re.compile(r"\\n|\\x([0-9a-fA-F]{2})")
 
 
 @cache
-def rows() -> list[tuple[str, str, str]]:
+def rows(name: str = "commands.tsv") -> list[tuple[str, str, str]]:
     """Each row's verdict, category and command."""
-    lines = Path(__file__).with_name("commands.tsv").read_bytes().decode().split("\n")[1:]
+    lines = Path(__file__).with_name(name).read_bytes().decode().split("\n")[1:]
     return [
         (level, category, _read(command))
         for level, category, command in (line.split("\t", 2) for line in lines if line)

@@ -28,6 +28,13 @@ def test_J7_the_collection(capsys):
     assert len(wrong) <= len(found) // 100, wrong
 
 
+@pytest.mark.parametrize(("level", "_category", "command"), rows("more_commands.tsv"), ids=ascii)
+def test_J3_more_commands(level, _category, command):
+    """terminal.J3: commands of the same kinds, spelt otherwise."""
+    verdict = evaluate_command(command)
+    assert verdict.level == level, verdict.findings
+
+
 def parses(code: str) -> dict | None:
     try:
         return Parser().parse(code)

@@ -109,6 +109,11 @@ class Executed:
     #: Rules, and the word that they are about.
     rules: list[tuple[str, tuple[int, int]]] = field(default_factory=list)
 
+    def add(self, other: Executed) -> None:
+        """What else it executes."""
+        self.codes += other.codes
+        self.rules += other.rules
+
     def add_data(self, call: Call, data: Data, span: tuple[int, int], *, as_shell: bool, language: str = "") -> None:
         """Data that is run as a program."""
         if not data.given:

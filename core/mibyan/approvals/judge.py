@@ -116,6 +116,7 @@ class Judge:
         if disks.is_maker(name):
             yield from disks.make(call)
         yield from network.check(call)
+        yield from network.fetched_program(call)
         yield from data.statement(call)
         yield from machine.init_script(call)
         yield from windows.cmdlet(call)
@@ -137,7 +138,9 @@ class Judge:
                 answers.append(self._run_code(inner))
             else:
                 answers.append(self._walker.perform(inner))
-        executed = git.executed(call) if call.name == "git" else executors.executed(call)
+        executed = executors.executed(call)
+        if call.name == "git":
+            executed.add(git.executed(call))
         helps = asks_for_help(call.args[1:2], anywhere=True)
         if not helps:
             self._run_executed(call, executed, answers)

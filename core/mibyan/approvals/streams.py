@@ -7,7 +7,8 @@ import binascii
 import re
 from typing import TYPE_CHECKING, Final
 
-from mibyan.approvals.paths import read_origins
+from mibyan.approvals import wrappers
+from mibyan.approvals.paths import loses_machine, read_origins
 from mibyan.approvals.shell.escapes import unescaped
 from mibyan.approvals.shell.options import Options
 from mibyan.approvals.shell.values import (
@@ -276,8 +277,19 @@ def _silent(_call: Call) -> Data:
     return SILENCE
 
 
+def _find(call: Call) -> Data:
+    """What `find` writes begins with where it begins; that is all that matters of it."""
+    starts = wrappers.find_starts(call)
+    lost = (
+        len(starts) == 1
+        and loses_machine(starts[0], call.scope, found=True)
+        and not wrappers.is_narrowed(call.args[1:])
+    )
+    return Data(f"{starts[0].text}\n" if lost else None)
+
+
 _PRODUCERS: Final[dict[str, Callable[[Call], Data]]] = {
-    "echo": _echo, "printf": _printf, "cat": _cat, "tee": _tee, "head": _part, "tail": _part, "rev": _reversed, "tr": _tr, "base64": _base64,
+    "find": _find, "echo": _echo, "printf": _printf, "cat": _cat, "tee": _tee, "head": _part, "tail": _part, "rev": _reversed, "tr": _tr, "base64": _base64,
     "gbase64": _base64, "base32": _base64, "b64decode": _base64, "xxd": _xxd, "openssl": _openssl, "gpg": _unpacked, "age": _unpacked, "uudecode": _unpacked,
     "python": _python, "python3": _python, ":": _silent, "true": _silent, "cd": _silent, "mkdir": _silent, "rm": _silent, "touch": _silent,
     "chmod": _silent, "cp": _silent, "mv": _silent, "ln": _silent, "test": _silent, "[": _silent, "sleep": _silent,

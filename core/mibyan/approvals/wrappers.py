@@ -307,7 +307,7 @@ def _find(call: Call) -> list[Call | Code]:
             len(args),
         )  # fmt: skip
         everything = (
-            len(starts) == 1 and not _is_narrowed(args[:index]) and loses_machine(starts[0], call.scope, found=True)
+            len(starts) == 1 and not is_narrowed(args[:index]) and loses_machine(starts[0], call.scope, found=True)
         )
         value = starts[0].text if everything else UNKNOWN
         words = [_put(arg, "{}", value, ()) for arg in args[index + 1 : end]]
@@ -324,7 +324,8 @@ def find_starts(call: Call) -> list[Arg]:
     return args[: next(ends, len(args))] or [Arg(".", span=call.span)]
 
 
-def _is_narrowed(args: Sequence[Arg]) -> bool:
+def is_narrowed(args: Sequence[Arg]) -> bool:
+    """Whether a search looks for some things only."""
     return any(
         arg.text.startswith(("-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-size", "-maxdepth"))
         for arg in args

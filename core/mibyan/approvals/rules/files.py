@@ -44,7 +44,7 @@ def _rm(call: Call) -> Iterator[Found]:
     if _SEARCHERS & {*call.via}:
         yield "find_delete", call.span
     for arg in options.operands:
-        if recursive and (lost := _lost(call, arg, found="-execdir" in call.via)):
+        if (recursive or "find" in call.via) and (lost := _lost(call, arg, found="find" in call.via)):
             yield lost, arg.span
         elif is_system_file(path_of(call, arg)):
             yield "system_path_delete", arg.span
@@ -162,14 +162,15 @@ def _folder(call: Call, arg: Arg) -> Iterator[Found]:
     """Something is put into a folder."""
     from mibyan.approvals.shell.values import Arg as Made
 
+    if path_of(call, arg) == "/":
+        yield "system_config_write", arg.span
     yield from writes(call, [Made(arg.text.rstrip("/") + "/x", span=arg.span)])
 
 
 def _unpack(call: Call) -> Iterator[Found]:
     words = call.words
-    extracts = (
-        any(re.fullmatch(r"-?[a-zA-Z]*x[a-zA-Z]*|--extract|--get", word) for word in words[:1]) or "--extract" in words
-    )
+    clusters = [word for index, word in enumerate(words) if word.startswith("-") or not index]
+    extracts = any(re.fullmatch(r"-?[a-zA-Z]*x[a-zA-Z]*|--extract|--get", word) for word in clusters)
     options = Options(call.args[1:], ("C", "directory", "f", "file", "d"))
     if call.name in {"unzip", "7z", "cpio"}:
         extracts = True
@@ -310,6 +311,22 @@ def _always(rule: str) -> Callable[[Call], Iterator[Found]]:
     return check
 
 
+_SHOWING: Final = frozenset((
+    "status", "show", "list", "list-timezones", "timesync-status", "show-timesync", "hostname", "query", "list-locales", "dns", "domain", "statistics",
+))  # fmt: skip
+
+
+def _unless_shown(rule: str) -> Callable[[Call], Iterator[Found]]:
+    """A rule about a program that changes something unless it is only asked."""
+
+    def check(call: Call) -> Iterator[Found]:
+        operands = [word for word in call.words if not word.startswith("-")]
+        if operands and operands[0] not in _SHOWING:
+            yield rule, call.span
+
+    return check
+
+
 def _ssh_keygen(call: Call) -> Iterator[Found]:
     for arg in Options(call.args[1:], tuple("bCfFNPtmOsVnzIiDgGKMRSTWYZ")).values("f"):
         if not Options(call.args[1:], tuple("bCfFNPtmO")).has("l", "y", "F", "e", "i"):
@@ -331,7 +348,7 @@ CHECKS: Final[dict[str, Checker]] = {
     "chown": _chown, "chgrp": _chown, "setfacl": _setfacl, "chattr": _chattr, "shred": _shred, "wipe": _shred, "crontab": _crontab,
     **dict.fromkeys(("iptables", "ip6tables", "nft", "ufw", "pfctl", "firewall-cmd", "ebtables"), _firewall), "sysctl": _sysctl,
     **dict.fromkeys(("visudo", "vipw", "vigr", "useradd", "userdel", "usermod", "groupadd", "groupdel", "groupmod", "adduser", "deluser", "chpasswd",
-                     "passwd", "chsh", "update-alternatives", "insmod", "rmmod", "modprobe", "setenforce", "swapoff", "hostnamectl", "timedatectl"),
-                    _always("system_config_write")),
+                     "passwd", "chsh", "update-alternatives", "insmod", "rmmod", "modprobe", "setenforce", "swapoff"),
+                    _always("system_config_write")), **dict.fromkeys(("hostnamectl", "timedatectl", "localectl", "resolvectl"), _unless_shown("system_config_write")),
     "ssh-copy-id": _always("credential_write"), "ssh-keygen": _ssh_keygen,
 }  # fmt: skip

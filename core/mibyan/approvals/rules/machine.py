@@ -136,7 +136,8 @@ def _kill(call: Call) -> Iterator[Found]:
         yield "kill_all", call.span
     if any(arg.text.strip() == "1" for arg in args):
         yield "service", call.span
-    if any(PROCESS_IDS in arg.origins for arg in call.args[1:]):
+    hard = any(_KILL.fullmatch(word) for word in words)
+    if any(PROCESS_IDS in arg.origins or (hard and not arg.known) for arg in call.args[1:]):
         yield "process_kill", call.span
 
 

@@ -47,6 +47,17 @@ def check(call: Call) -> Iterator[Found]:
             yield "credential_exfil", arg.span
 
 
+def fetched_program(call: Call) -> Iterator[Found]:
+    """`npx https://…`: a program that is fetched from an address and run."""
+    runs = call.name in {"npx", "bunx", "uvx"} or (
+        call.name in {"pnpm", "yarn", "npm", "pipx", "uv"}
+        and any(word in {"dlx", "exec", "x", "run"} for word in call.words[:2])
+    )
+    for arg in call.args[1:]:
+        if runs and arg.text.startswith(("git+", "github:", "http://", "https://", "gist:")):
+            yield "remote_exec", arg.span
+
+
 def _sent_file(call: Call, text: str) -> str | None:
     """The file that a word means to send."""
     if call.name in {"curl", "http", "https", "xh", "httpie"}:

@@ -112,10 +112,11 @@ class _Script:
             scope.files[scope.path(target.text)] = written
         return SILENCE if into else written
 
-    def _words(self, scope: Scope) -> Words:
+    def _words(self, scope: Scope, written: Data = NOTHING) -> Words:
         def substitute(node: dict[str, Any]) -> Data:
-            inner = scope.copy()
-            return self.statements(node.get("Stmts") or (), inner, NOTHING)
+            # What `>(…)` reads is what the command writes, which most often is what it reads.
+            given = (written if written.given else Data()) if node.get("Op") == ">(" else NOTHING
+            return self.statements(node.get("Stmts") or (), scope.copy(), given)
 
         return Words(scope, substitute, self._span)
 
@@ -167,7 +168,7 @@ class _Script:
     # Commands ----------------------------------------------------------------------------------------------------
 
     def _call(self, node: dict[str, Any], scope: Scope, stdin: Data, outputs: tuple[Arg, ...]) -> Data:
-        words = self._words(scope)
+        words = self._words(scope, stdin)
         args = [arg for word in node.get("Args") or () for arg in words.fields(word)]
         given = dict(self._assigned(one, words, scope, keep=not args) for one in node.get("Assigns") or ())
         call = self._made(args, scope, stdin, outputs=outputs, environment=given)
