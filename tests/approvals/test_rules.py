@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mibyan.approvals import evaluate_command
+from mibyan.approvals import DANGEROUS_PATTERNS, evaluate_command
 from mibyan.approvals.rules.book import RULES
 from mibyan.approvals.verdict import CommandContext
 
@@ -38,6 +38,14 @@ def test_J5_every_rule_is_told():
         assert rule.description
         assert rule.category
         assert rule.matches
+
+
+def test_J5_the_seeds_view():
+    """terminal.J5: `DANGEROUS_PATTERNS` has a regular expression for each rule, which its first example matches."""
+    told = {description: pattern for pattern, description in DANGEROUS_PATTERNS}
+    assert told.keys() == {rule.description for rule in RULES.values()}
+    assert [rule.id for rule in RULES.values() if not re.search(told[rule.description], rule.matches[0])] == []
+    assert "recursive delete" in told
 
 
 @pytest.mark.parametrize("rule", [rule.id for rule in RULES.values() if rule.filesystem])

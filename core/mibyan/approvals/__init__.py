@@ -11,17 +11,28 @@ if TYPE_CHECKING:
     from mibyan.approvals.broker import ANSWERS, Approval, ApprovalRequest, Approvals
     from mibyan.approvals.evaluate import detect_dangerous_command, evaluate_command
     from mibyan.approvals.operator_rules import OperatorRule, operator_rule
+    from mibyan.approvals.patterns import DANGEROUS_PATTERNS
     from mibyan.approvals.verdict import CommandContext, Finding, Verdict
 
 _PLACES = {
-    "ANSWERS": "broker", "Approval": "broker", "ApprovalRequest": "broker", "Approvals": "broker", "detect_dangerous_command": "evaluate",
+    "ANSWERS": "broker", "DANGEROUS_PATTERNS": "patterns", "Approval": "broker", "ApprovalRequest": "broker", "Approvals": "broker", "detect_dangerous_command": "evaluate",
     "evaluate_command": "evaluate", "OperatorRule": "operator_rules", "operator_rule": "operator_rules", "CommandContext": "verdict", "Finding": "verdict",
     "Verdict": "verdict",
 }  # fmt: skip
 
 __all__ = [
-    "ANSWERS", "Approval", "ApprovalRequest", "Approvals", "CommandContext", "Finding", "OperatorRule", "Verdict", "detect_dangerous_command",
-    "evaluate_command", "operator_rule",
+    "ANSWERS",
+    "DANGEROUS_PATTERNS",
+    "Approval",
+    "ApprovalRequest",
+    "Approvals",
+    "CommandContext",
+    "Finding",
+    "OperatorRule",
+    "Verdict",
+    "detect_dangerous_command",
+    "evaluate_command",
+    "operator_rule",
 ]  # fmt: skip
 
 
