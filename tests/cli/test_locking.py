@@ -272,3 +272,17 @@ def test_a_locked_start_imports_nothing_heavy_S3(home: Path, run: Callable) -> N
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert "melt" in done.stdout
     assert done.stderr.splitlines()[-1] == "0 []"
+
+
+def test_a_projects_plugins_go_by_trust_S3(run: Callable, project: Path, home: Path) -> None:
+    """Trusted they are offered without being in the lock, which is the home's; one changed byte and they aren't."""
+    assert run("plugins", "trust", "deploy", "--yes").code == 0
+    assert run("plugins", "lock").code == 0
+    assert "ship" not in (home / "mibyan.lock").read_text()
+    assert run("call", "ship", "--locked").out == "shipped\n"
+    assert run("tools", "diff").code == 0
+    source = project / ".mibyan" / "plugins" / "deploy" / "__init__.py"
+    change(source, "'shipped'", "'sunk'")
+    done = run("call", "ship", "--locked")
+    assert done.code == 3
+    assert "sunk" not in done.out
