@@ -127,9 +127,22 @@ def template(session: nox.Session) -> None:
             session.run("mibyan", "plugins", "new", str(plugins), "--no-input", *said)
         for project in sorted(plugins.iterdir()):
             prove(session, project)
-    for slug, _ in BAKED:
-        session.run("mibyan", "call", "hello_" + re.sub(r"[-_.]+", "_", slug.lower()), "name=Ada")
-    session.run("mibyan", "call", "git_log", f"folder={ROOT}", "count:=1")
+        for slug, _ in BAKED:
+            session.run("mibyan", "call", "hello_" + re.sub(r"[-_.]+", "_", slug.lower()), "name=Ada")
+        commit = [
+            "-c",
+            "user.name=Ada",
+            "-c",
+            "user.email=ada@example.com",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "One",
+        ]
+        for words in (["init", "-q"], commit):
+            session.run("git", "-C", str(plugins), *words, external=True)
+        session.run("mibyan", "call", "git_log", f"folder={plugins}", "count:=1")
 
 
 def build_and_install(session: nox.Session, project: Path, dist: Path) -> None:

@@ -20,7 +20,7 @@ def _seconds(value: str | None) -> float | None:
 
 
 @plugins.command("new")
-@argument("words", rest=True, metavar="[DIR]")
+@argument("words", rest=True, metavar="[DIR]", choices="directories")
 @option("--no-input", help="Ask nothing: take --field and the defaults.")
 @option(
     "--field",
