@@ -69,7 +69,8 @@ class ImportsOfOthers:
         for name, lock in _locks().items():
             if lock.owner != here:  # also one that somebody was about to take
                 _module_locks().pop(name, None)
-        waiting: dict[int, Any] = getattr(_frozen_importlib, "_blocking_on", {})
+        known = getattr(_frozen_importlib, "_blocking_on", {})
+        waiting: dict[int, Any] = getattr(known, "data", known)  # from 3.12 on weak references, in a mapping of its own
         for thread in [thread for thread in waiting if thread != here]:  # a new thread may get a former one's number
             waiting.pop(thread, None)
 
