@@ -401,3 +401,12 @@ def test_W3_what_is_no_plugin(run: Callable, home: Path, tmp_path: Path, what: s
     assert "plugin.yaml" in done.err
     assert "wheel" in done.err
     assert done.out == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["dynamic = 3", "dependencies = 3", "dependencies = [3]", "readme = 3", "description = [1]", "license = {}"]
+)
+def test_W3_types_that_arent(check: Callable, tmp_path: Path, line: str) -> None:
+    """plugins.W3: a key of pyproject.toml with a value of another type is no reason to give up."""
+    root = make_project(tmp_path / "dice", PYPROJECT.replace("[project]\n", f"[project]\n{line}\n"))
+    assert not [one for one in check(root).values() if isinstance(one, dict) and "came to an end" in one["text"]]

@@ -56,9 +56,8 @@ class Workshop:
         target = self.folder / "wheel"
         target.mkdir()
         section = said.get("build-system")
-        requires = (
-            [str(text) for text in (section.get("requires") or ())] if isinstance(section, dict) else ["setuptools"]
-        )
+        listed = section.get("requires") if isinstance(section, dict) else None
+        requires = [str(text) for text in listed] if isinstance(listed, list) else ["setuptools"]
         made = make_environment(self.folder / "build-env", requires)
         lent = set(map(_name_of, requires)) <= made.lent
         if not lent and self.offline:

@@ -67,7 +67,7 @@ def project_facts(root: Path, found: Checklist, called: str = "") -> Facts | Non
     else:
         found.ok("project", f"{_PROJECT} is in order")
     project = _mapping(said.get("project"))
-    later = {str(word) for word in project.get("dynamic") or ()} if "name" in project else {"name", "entry-points", "version", "description", "readme", "license"}  # fmt: skip
+    later = {str(word) for word in _list(project.get("dynamic"))} if "name" in project else {"name", "entry-points", "version", "description", "readme", "license"}  # fmt: skip
     name = _text(project.get("name"))
     entry_points = {
         str(group): [(str(key), str(value)) for key, value in _mapping(lines).items()]
@@ -84,7 +84,7 @@ def project_facts(root: Path, found: Checklist, called: str = "") -> Facts | Non
         None if "readme" in later else bool(project.get("readme")),
         None if "license" in later else bool(project.get("license") or project.get("license-files") or _has_license(root)),
         None if "entry-points" in later else entry_points, sources, manifest,
-        tuple(map(str, project.get("dependencies") or ())), origin=str(file), called=called,
+        tuple(map(str, _list(project.get("dependencies")))), origin=str(file), called=called,
     )  # fmt: skip
 
 
@@ -241,6 +241,10 @@ def _listed(names: Iterable[str], limit: int = 5) -> str:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _mapping(value: Any) -> dict[str, Any]:
