@@ -9,6 +9,7 @@ from textwrap import dedent
 from typing import Any
 
 from mibyan import Runtime
+from mibyan.testing.distributions import write_distribution
 
 #: Seconds for what must happen at once but may be late on a busy machine.
 SOON = 30.0
@@ -39,11 +40,8 @@ class World:
 
     def wheel(self, module: str, source: str, **files: str) -> None:
         """An installed distribution whose plugin is the package `module`."""
-        info = self.site / f"{module}-1.0.dist-info"
-        write(info / "METADATA", f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-        write(info / "entry_points.txt", f"[mibyan.plugins]\n{module} = {module}\n")
-        for file, text in {"__init__": source, **files}.items():
-            write(self.site / module / f"{file}.py", text)
+        more = {f"{module}/{file}.py": text for file, text in files.items()}
+        write_distribution(self.site, module, "1.0", {module: module}, source=source, files=more)
 
     def config(self, text: str, home: str = "home") -> None:
         """What the operator says."""

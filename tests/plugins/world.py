@@ -15,6 +15,7 @@ from mibyan.plugins.loader import LoaderServices, PluginLoader
 from mibyan.plugins.sources.digest import digest_folder
 from mibyan.plugins.sources.trust import TrustStore
 from mibyan.report import Decision, DecisionLog
+from mibyan.testing.distributions import write_distribution
 from mibyan.tools.entry import ToolEntry
 from mibyan.tools.store import RegistryStore
 
@@ -74,14 +75,9 @@ class World:
         **files: str,
     ) -> str:  # fmt: skip
         """An installed distribution whose plugin is the package `module`; its id."""
-        info = self.site / f"{module}-{version}.dist-info"
-        write(info / "METADATA", f"Metadata-Version: 2.1\nName: {module}\nVersion: {version}\n")
-        write(info / "entry_points.txt", f"[mibyan.plugins]\n{module} = {entry or module}\n")
-        if manifest is not None:
-            write(info / "extra_metadata" / "mibyan.json", json.dumps(manifest))
-        write(self.site / module / "__init__.py", source)
-        for file, text in files.items():
-            write(self.site / module / f"{file}.py", text)
+        more = {f"{module}/{file}.py": text for file, text in files.items()}
+        points = {module: entry or module}
+        write_distribution(self.site, module, version, points, manifest, source=source, files=more)
         return module.replace("_", "-")
 
     def config(self, text: str, *, project: bool = False) -> None:
