@@ -71,6 +71,22 @@ def test_settings_are_read_only(world: World, contexts: dict[str, PluginContext]
             change()
 
 
+def test_settings_have_the_defaults_of_their_schema(world: World, contexts: dict[str, PluginContext]) -> None:
+    """`ctx.config`: what nobody wrote is as the manifest's `config_schema` says, in sections too; what was written stays."""
+    limits = {"type": "object", "properties": {"low": {"default": 1}, "high": {"default": 9}}}
+    schema = {
+        "type": "object",
+        "properties": {"units": {"default": "metric"}, "limits": limits, "key": {"type": "string"}},
+    }
+    world.folder("a", KEEP + "    ctx.provide('x', object)\n", {"config_schema": schema})
+    world.config("plugins: {entries: {a: {config: {limits: {low: 5}}}}}")
+    world.load()
+    config = contexts["a"].config
+    assert config == {"units": "metric", "limits": {"low": 5, "high": 9}}
+    with pytest.raises(TypeError, match="read-only"):
+        config["limits"]["low"] = 1
+
+
 def test_the_state_folder_is_the_plugin_s_own(
     loader: PluginLoader, contexts: dict[str, PluginContext], world: World
 ) -> None:

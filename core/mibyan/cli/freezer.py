@@ -49,7 +49,7 @@ def main(path: str, home: str, answer: str, settings: str) -> None:
 
 def _frozen(path: str, home: str, environ: dict[str, str], settings: dict[str, Any]) -> dict[str, Any]:
     from mibyan.plugins.alone import Alone
-    from mibyan.plugins.defaults import defaults_of
+    from mibyan.plugins.defaults import with_defaults
     from mibyan.plugins.freezing import Freezing, tools_of
     from mibyan.plugins.learning import require_no_secret
     from mibyan.plugins.sources.authored import find_authored
@@ -57,7 +57,7 @@ def _frozen(path: str, home: str, environ: dict[str, str], settings: dict[str, A
 
     found = find_authored(Path(path))
     sys.path[:0] = found.folders
-    own = {**defaults_of(found.data.get("config_schema")), **settings}
+    own = with_defaults(found.data.get("config_schema"), settings)
     config = {"plugins": {"entries": {found.candidate.id: {"config": own}}}} if own else None
     with Runtime(home, config=config) as runtime:
         services = runtime._parts.plugins._services

@@ -66,7 +66,7 @@ class PluginContext:
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """Its own settings, read-only: `plugins.entries.<id>.config`, valid by the manifest's `config_schema`."""
+        """Its own settings, read-only: `plugins.entries.<id>.config`, valid by the manifest's `config_schema`, with its defaults."""
         return self._config
 
     @property

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def defaults_of(schema: Any) -> dict[str, Any]:
@@ -19,3 +22,22 @@ def defaults_of(schema: Any) -> dict[str, Any]:
         elif inner := defaults_of(part):
             found[name] = inner
     return found
+
+
+def with_defaults(schema: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a plugin gets as its settings: what was written, and below it the defaults of their schema.
+
+    Args:
+        schema: The `config_schema`.
+        given: What the operator wrote.
+    """
+    return _merged(defaults_of(schema), given)
+
+
+def _merged(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**defaults, **given}
+    for name, default in defaults.items():
+        value = merged[name]
+        if isinstance(default, dict) and isinstance(value, dict):
+            merged[name] = _merged(default, value)
+    return merged

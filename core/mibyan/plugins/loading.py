@@ -11,6 +11,7 @@ from mibyan.errors import PluginError
 from mibyan.plugins import frozen
 from mibyan.plugins.contents import content_of
 from mibyan.plugins.context import PluginContext
+from mibyan.plugins.defaults import with_defaults
 from mibyan.plugins.gates import is_project_code, may_override, operator_entry
 from mibyan.plugins.journal import journal_of
 from mibyan.plugins.ledger import Ledger, OptIn
@@ -272,9 +273,9 @@ class Loading:
         opt_in = OptIn(may_override(candidate, entry))
         ledger = Ledger(Owner(candidate.id, "plugin", candidate.source, opt_in), opt_in)
         registry = PluginRegistry(self._services.store, ledger)
-        context = PluginContext(
-            candidate, ledger, registry, self.offers, self._services, freeze(entry.config), rank=slot.rank
-        )
+        schema = None if candidate.manifest is None else candidate.manifest.config_schema
+        settings = freeze(with_defaults(schema, entry.config)) if schema else freeze(entry.config)
+        context = PluginContext(candidate, ledger, registry, self.offers, self._services, settings, rank=slot.rank)
         slot.ledger, slot.context, slot.announced = ledger, context, {}
         return context, ledger
 
