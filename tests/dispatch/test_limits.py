@@ -65,9 +65,12 @@ def test_dispatch_C7_an_image_is_what_it_is(face, add):
 
 def test_dispatch_C7_an_error_stays_an_error(face, add):
     """A handler's error that is too large is cut and is an error all the same."""
-    add(lambda args: {"error": "x" * 5000}, max_result_size_chars=1000)
+    add(lambda args: {"error": "x" * 5000, "error_type": "quota"}, max_result_size_chars=1000)
     result = face()
     assert (result.status, len(result.error)) == ("error", 2048)
+    told = json.loads(result.text)
+    assert (told["truncated"], told["error"][:9], told["error_type"]) == (True, "x" * 9, "quota")
+    assert len(result.text) <= 1000
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from mibyan.dispatch.values import Rendered, is_json
+from mibyan.dispatch.values import Rendered, data_of, is_json
 from mibyan.schema.jsontext import to_json
+from mibyan.text import bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -14,12 +15,15 @@ if TYPE_CHECKING:
 
 #: Whole results kept; the oldest go first.
 KEPT_FILES = 200
+#: Characters of a result up to which it is read for what it says of an error.
+_LEGIBLE = 4_000_000
 
 
 def limit(rendered: Rendered, most: int, keep: Callable[[str], str | None]) -> Rendered:
     """`rendered` with at most about `most` characters.
 
-    Text is cut in the middle, with a marker; JSON becomes `{"truncated": true, "preview", "size", "full_result"}`.
+    Text is cut in the middle, with a marker; JSON becomes `{"truncated": true, "preview", "size", "full_result"}`, and what
+    tells of an error keeps its `error` and `error_type`.
     Images and sound are what they are: only the rest of a result with content parts counts.
 
     Args:
@@ -47,12 +51,24 @@ def _media(content: Iterable[Mapping[str, Any]]) -> int:
 
 def _cut_json(text: str, most: int, path: str | None) -> str:
     """What stands for JSON that is too large; its preview is escaped once more, so it is shortened until it fits."""
-    preview = text[: most // 2]
+    error = _error_in(text, most // 4)
+    preview = text[: most // 2 if not error else most // 4]
     while True:
-        cut = to_json({"truncated": True, "preview": preview, "size": len(text), "full_result": path})
+        cut = to_json({**error, "truncated": True, "preview": preview, "size": len(text), "full_result": path})
         if len(cut) <= most or not preview:
             return cut
         preview = preview[: len(preview) // 2]
+
+
+def _error_in(text: str, most: int) -> dict[str, str]:
+    """What a result that tells of an error says of it, in at most so many characters."""
+    data = data_of(text) if len(text) <= _LEGIBLE and '"error"' in text else None
+    if not isinstance(data, dict) or not isinstance(data.get("error"), str):
+        return {}
+    kind = data.get("error_type")
+    return {"error": bounded(data["error"], most)} | (
+        {"error_type": bounded(kind, 64)} if isinstance(kind, str) else {}
+    )
 
 
 def keep_in(folder: Path) -> Callable[[str], str | None]:

@@ -6,6 +6,7 @@ import importlib
 import os
 import re
 import sys
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,7 +17,7 @@ from mibyan.plugins.process_state import remove_module
 from mibyan.plugins.sources.ids import module_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import ModuleType
 
     from mibyan.plugins.candidate import Candidate, Target
@@ -139,8 +140,9 @@ class PrivateCode:
     def forget(self) -> None:
         """Take the private package, and what else of the folder was imported, out of the process."""
         self._package.forget()
+        real = cache(os.path.realpath)  # most modules lie in the same few folders
         for name, module in sys.modules.copy().items():
-            if self.belongs(name, module):
+            if self._package.holds(name) if name.startswith(PREFIX) else _lies_in(module, self._folder, real):
                 remove_module(name, module)
 
     def _has(self, name: str) -> bool:
@@ -215,10 +217,14 @@ def _folder(root: Path | None) -> str | None:
     return None if root is None else os.path.join(os.path.realpath(root), "")  # noqa: PTH118 - text, with a separator
 
 
-def _lies_in(module: object, folder: str | None) -> bool:
+def _lies_in(module: object, folder: str | None, real: Callable[[str], str] = os.path.realpath) -> bool:
     """Whether a module's file lies in the folder; never raises, whatever stands in `sys.modules`."""
     try:
         file = vars(module).get("__file__")
     except TypeError:
         return False
-    return folder is not None and isinstance(file, str) and os.path.realpath(file).startswith(folder)
+    if folder is None or not isinstance(file, str):
+        return False
+    if os.path.islink(file):  # noqa: PTH114 - text
+        return os.path.realpath(file).startswith(folder)
+    return os.path.join(real(os.path.dirname(file)), "").startswith(folder)  # noqa: PTH118, PTH120 - text
