@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mibyan.approvals.allowlist import AllowEntry, Allowlist
     from mibyan.approvals.broker import ANSWERS, Approval, ApprovalRequest, Approvals
     from mibyan.approvals.evaluate import detect_dangerous_command, evaluate_command
     from mibyan.approvals.operator_rules import OperatorRule, operator_rule
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from mibyan.approvals.verdict import CommandContext, Finding, Verdict
 
 _PLACES = {
+    "AllowEntry": "allowlist", "Allowlist": "allowlist",
     "ANSWERS": "broker", "DANGEROUS_PATTERNS": "patterns", "Approval": "broker", "ApprovalRequest": "broker", "Approvals": "broker", "detect_dangerous_command": "evaluate",
     "evaluate_command": "evaluate", "OperatorRule": "operator_rules", "operator_rule": "operator_rules", "CommandContext": "verdict", "Finding": "verdict",
     "Verdict": "verdict",
@@ -23,6 +25,8 @@ _PLACES = {
 __all__ = [
     "ANSWERS",
     "DANGEROUS_PATTERNS",
+    "AllowEntry",
+    "Allowlist",
     "Approval",
     "ApprovalRequest",
     "Approvals",

@@ -83,7 +83,7 @@ def _judged(command: str, context: CommandContext) -> Verdict:
         (one for one in findings if found.get((one.id, one.level)) is one or one.span != found[one.id, one.level].span),
         key=lambda one: (-LEVELS.index(one.level), one.span, one.id),
     )
-    return Verdict(worst(one.level for one in order), tuple(dict.fromkeys(order)))
+    return Verdict(worst(one.level for one in order), tuple(dict.fromkeys(order)), command)
 
 
 def _findings(text: str, context: CommandContext, parser: Parser, *, whole: int | None) -> list[Finding]:

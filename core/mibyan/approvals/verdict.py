@@ -47,6 +47,8 @@ class Verdict:
 
     level: Level
     findings: tuple[Finding, ...] = ()
+    #: What was judged: globs of `approvals.deny` and `command_allowlist` are matched against it.
+    command: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """As JSON types."""
