@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mibyan.cli.halving import minimal
+from mibyan.cli.bisect.halving import minimal
 
 from .conftest import PATIENCE, Done, Terminal, add_plugin
 

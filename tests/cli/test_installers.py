@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mibyan.cli.exits import UsageError
-from mibyan.cli.installers import (
+from mibyan.cli.install.installers import (
     Environment,
     Installer,
     InstallerError,

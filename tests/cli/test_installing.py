@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mibyan.cli.exits import UsageError
-from mibyan.cli.installing_look import Look, told
-from mibyan.cli.installing_plan import Step, _of_lines, _of_report
-from mibyan.cli.installing_safety import conflicts, require_harmless
-from mibyan.cli.installing_spec import read_editable, read_more, read_spec
+from mibyan.cli.install.look import Look, told
+from mibyan.cli.install.plan import Step, _of_lines, _of_report
+from mibyan.cli.install.safety import conflicts, require_harmless
+from mibyan.cli.install.spec import read_editable, read_more, read_spec
 from mibyan.errors import MibyanError
 from mibyan.plugins.manifest import parse_manifest
 

@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mibyan._version import __version__
-from mibyan.cli import scaffold_template
-from mibyan.cli.scaffold_names import LONGEST, email_problem, slug_problem
-from mibyan.cli.scaffold_template import Template, template_folder
+from mibyan.cli.scaffold import template as scaffold_template
+from mibyan.cli.scaffold.names import LONGEST, email_problem, slug_problem
+from mibyan.cli.scaffold.template import Template, template_folder
 from mibyan.plugins.manifest import parse_manifest
 from mibyan.plugins.sources.authored import find_authored
 from mibyan.plugins.sources.ids import canonical
@@ -365,7 +365,7 @@ def test_W1_an_installation_without_a_template_says_so(
     run: Callable, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """plugins.W1: damaged files are told as that."""
-    monkeypatch.setattr(scaffold_template, "__file__", str(tmp_path / "a/b/c/mibyan/cli/scaffold_template.py"))
+    monkeypatch.setattr(scaffold_template, "__file__", str(tmp_path / "a/b/c/mibyan/cli/scaffold/template.py"))
     done = new(run, slug="weather")
     assert (done.code, "install it again" in done.err) == (2, True)
 

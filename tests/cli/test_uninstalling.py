@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import MANIFEST, PLUGIN, add_plugin
 
-from mibyan.cli.uninstalling_files import files_of, is_installers, trash
+from mibyan.cli.install.files import files_of, is_installers, trash
 from mibyan.errors import MibyanError
 
 

@@ -118,7 +118,7 @@ def test_the_first_command_of_the_readme(first_command: tuple[Path, str]) -> Non
 
 def test_W1_the_installed_wheel_finds_its_template(first_command: tuple[Path, str]) -> None:
     """plugins.W1: the wheel has the template, byte by byte; the checkout isn't asked."""
-    program = "from mibyan.cli.scaffold_template import template_folder; print(template_folder())"
+    program = "from mibyan.cli.scaffold.template import template_folder; print(template_folder())"
     folder = Path(run(first_command[0] / "python", "-P", "-c", program, cwd=first_command[0]).strip())
     assert folder.is_relative_to(first_command[0].parent)
     assert {name: (folder / name).read_bytes() for name in template_files()} == template_files()

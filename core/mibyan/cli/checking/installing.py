@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mibyan.cli.apart import run_apart
 from mibyan.cli.checking.copying import copy_tree
 from mibyan.cli.checking.environment import make_environment
-from mibyan.cli.installers import Environment as Running
+from mibyan.cli.install.installers import Environment as Running
 from mibyan.errors import MibyanError
 from mibyan.records import record
 

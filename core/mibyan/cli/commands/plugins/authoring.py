@@ -36,7 +36,7 @@ def new(invocation: Invocation, words: Sequence[str], no_input: bool, fields: Se
     check and publish. What isn't said with --field is asked for on a terminal. Nothing that is there is changed, and what can't be
     finished leaves nothing. Ends with 2 if a name or a text can't be used. With --json: {"path" "id" "distribution" "module" "tool" "files"}.
     """
-    from mibyan.cli import scaffolding
+    from mibyan.cli.scaffold import scaffolding
 
     return scaffolding.run(invocation, words, fields=fields, no_input=no_input)
 

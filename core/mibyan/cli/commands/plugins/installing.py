@@ -41,7 +41,7 @@ def install(
     plugin appears, with 3 if nobody says yes. With --json: {"spec" "understood" "installer": {name why command} "plan": [{name version was removed url
     plugin}] "installed" "plugins" "problems"}.
     """
-    from mibyan.cli import installers, installing
+    from mibyan.cli.install import installers, installing
 
     with found_plugins(invocation) as found:
         order = installing.read_order(
@@ -65,7 +65,7 @@ def uninstall(invocation: Invocation, plugin_id: str, yes: bool, dry_run: bool, 
     Ends with 1 if the installer fails, with 3 if nobody says yes. With --json: {"id" "distribution" "source" "files" "removed"
     "trash" "left": [{key command}]}.
     """
-    from mibyan.cli import installers, uninstalling
+    from mibyan.cli.install import installers, uninstalling
 
     target = uninstalling.find(invocation, plugin_id)
     environment = installers.Environment.running()

@@ -34,7 +34,7 @@ def bisect(invocation: Invocation, command: str | None, timeout: float | None) -
     the other plugins are off by MIBYAN_PLUGINS. Ends with 0 if something was found, else with 1. With --json:
     {"verdict" ("found" "good" "outside" "unclear") "message" "plugins": [{id source version origin}] "commands" "rounds": [{on off verdict why seconds}]}.
     """
-    from mibyan.cli import bisecting
+    from mibyan.cli.bisect import bisecting
 
     _ = invocation.config  # one that can't be used ends this: no round would get anywhere
     with found_plugins(invocation) as found:

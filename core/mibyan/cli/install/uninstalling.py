@@ -8,13 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from mibyan.cli import exits, installers
+from mibyan.cli import exits
 from mibyan.cli.asking import ask_yes_no, can_ask
-from mibyan.cli.installing import failed
-from mibyan.cli.installing_result import fresh_look
+from mibyan.cli.install import installers
+from mibyan.cli.install.files import files_of, is_installers, outside, trash
+from mibyan.cli.install.installing import failed
+from mibyan.cli.install.result import fresh_look
+from mibyan.cli.install.traces import left_behind
 from mibyan.cli.output import say
-from mibyan.cli.uninstalling_files import files_of, is_installers, outside, trash
-from mibyan.cli.uninstalling_traces import left_behind
 from mibyan.errors import MibyanError, PluginError
 from mibyan.plugins.sources import ids
 from mibyan.plugins.sources.distributions import name_and_version
@@ -25,7 +26,7 @@ from mibyan.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from mibyan.cli.installers import Environment, Installer
+    from mibyan.cli.install.installers import Environment, Installer
     from mibyan.cli.invocation import Invocation
     from mibyan.plugins.candidate import Note
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mibyan.cli.installers import InstallerError, run, without_secrets
+from mibyan.cli.install.installers import InstallerError, run, without_secrets
 from mibyan.plugins.sources.ids import PREFIX, canonical
 from mibyan.records import record
 from mibyan.text import one_line
@@ -16,8 +16,8 @@ from mibyan.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from mibyan.cli.installers import Installer
-    from mibyan.cli.installing_spec import Wanted
+    from mibyan.cli.install.installers import Installer
+    from mibyan.cli.install.spec import Wanted
 
 _OWN = "mibyan"
 #: A line of uv's plan: ` + name==1.0 (from …)`, ` - name==1.0`, ` ~ name==1.0`, ` + name @ file:///…`.

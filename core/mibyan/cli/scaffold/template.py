@@ -27,7 +27,7 @@ def template_folder() -> Path:
     Raises:
         MibyanError: It isn't there.
     """
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     places = (package / _IN_WHEEL, package.parents[1].joinpath(*_IN_CHECKOUT))
     found = next((place for place in places if (place / _DATA).is_file()), None)
     if found is None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement
 
-    from mibyan.cli.installing_plan import Step
+    from mibyan.cli.install.plan import Step
 
 _OWN = "mibyan"
 

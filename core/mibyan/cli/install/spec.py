@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mibyan.cli.exits import UsageError
-from mibyan.cli.installers import without_secrets
+from mibyan.cli.install.installers import without_secrets
 from mibyan.plugins.sources.ids import PREFIX, canonical
 from mibyan.records import record
 from mibyan.text import one_line

@@ -6,13 +6,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from mibyan.cli import exits, installers
+from mibyan.cli import exits
 from mibyan.cli.asking import ask_yes_no, can_ask
-from mibyan.cli.installing_look import Look, look_at, told
-from mibyan.cli.installing_plan import is_named_as_plugin, pins, versions, work_out
-from mibyan.cli.installing_result import differences, fresh_look, tell_new
-from mibyan.cli.installing_safety import conflicts, require_harmless
-from mibyan.cli.installing_spec import read_editable, read_more, read_spec
+from mibyan.cli.install import installers
+from mibyan.cli.install.look import Look, look_at, told
+from mibyan.cli.install.plan import is_named_as_plugin, pins, versions, work_out
+from mibyan.cli.install.result import differences, fresh_look, tell_new
+from mibyan.cli.install.safety import conflicts, require_harmless
+from mibyan.cli.install.spec import read_editable, read_more, read_spec
 from mibyan.cli.output import say
 from mibyan.errors import MibyanError
 from mibyan.records import record, replace
@@ -20,9 +21,9 @@ from mibyan.records import record, replace
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mibyan.cli.installers import Installer
-    from mibyan.cli.installing_plan import Step
-    from mibyan.cli.installing_spec import Wanted
+    from mibyan.cli.install.installers import Installer
+    from mibyan.cli.install.plan import Step
+    from mibyan.cli.install.spec import Wanted
     from mibyan.cli.invocation import Invocation
     from mibyan.cli.pluginview import Found
     from mibyan.plugins.state import PluginRecord

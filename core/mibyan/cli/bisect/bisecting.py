@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from mibyan.cli import exits
-from mibyan.cli.halving import minimal
+from mibyan.cli.bisect.halving import minimal
+from mibyan.cli.bisect.rounds import Rounds
 from mibyan.cli.output import say
-from mibyan.cli.rounds import Rounds
 from mibyan.plugins.sources import ids
 from mibyan.plugins.state import DISABLED, INCOMPATIBLE, SHADOWED, UNTRUSTED
 from mibyan.records import record

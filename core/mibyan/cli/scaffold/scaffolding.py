@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.cli import exits
 from mibyan.cli.output import is_terminal, say
-from mibyan.cli.scaffold_names import RULES
-from mibyan.cli.scaffold_template import Template
+from mibyan.cli.scaffold.names import RULES
+from mibyan.cli.scaffold.template import Template
 from mibyan.errors import MibyanError
 from mibyan.text import one_line, suggest
 

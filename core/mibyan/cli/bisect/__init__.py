@@ -1,0 +1,3 @@
+"""`mibyan plugins bisect`: which plugins make something go wrong."""
+
+from __future__ import annotations
