@@ -89,7 +89,8 @@ def tests(session: nox.Session) -> None:
     elsewhere = [f"--ignore=tests/{folder}" for folder in ("hostile", "dispatch_many", "house")]
     unit = ["-m", "not system and not thorough", *elsewhere, "--hypothesis-profile=quick"]
     part = [] if session.python == PYTHONS[0] else unit
-    session.run("pytest", "-n", "auto", *part, *session.posargs)
+    # Hundreds of tests start the command line: without byte code each start would compile all of Mibyan.
+    session.run("pytest", "-n", "auto", *part, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": None})
 
 
 @nox.session(python=PYTHONS[0], default=False)

@@ -25,6 +25,12 @@ settings.load_profile("house")
 GRACE = 2.0
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with tests that take long go first, so that at the end no worker waits for another's."""
+    slow = {item.path for item in items if item.get_closest_marker("system")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 #: What would make a table or a help text look otherwise than the tests expect.
 _TERMINAL = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 

@@ -232,7 +232,8 @@ class Terminal:
         """End what is still running."""
         if self._process.poll() is None:
             self._process.kill()
-            self._process.communicate(timeout=PATIENCE)
+        self._process.wait(timeout=PATIENCE)
+        self._process.stdout.close()
         os.close(self._screen)
 
     def _read(self, seconds: float) -> bool:

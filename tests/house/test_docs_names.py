@@ -29,8 +29,6 @@ from mibyan.hooks.names import HOOK_ARGUMENTS
 from mibyan.hooks.specs import Specs
 from mibyan.plugins.manifest_model import ManifestModel
 
-pytestmark = pytest.mark.xdist_group("names in tests")  # the tests are read once
-
 ROOT = Path(__file__).parents[2]
 
 #: A key's place: names from the outermost; `*` is any name, lists add nothing.

@@ -21,7 +21,7 @@ EXTRAS = [
     "all",
 ]  # fmt: skip
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("wheel"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,18 +48,8 @@ def run(*command: str | Path, cwd: Path | None = None, env: dict[str, str] | Non
 def build_wheel(source: Path, target: Path) -> Path:
     """Build the wheel of a source tree with its own build backend (hatchling, here already)."""
     target.mkdir(parents=True, exist_ok=True)
-    run(
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--wheel-dir",
-        target,
-        source,
-    )
+    script = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
+    run(sys.executable, "-c", script, target.resolve(), cwd=source)
     return next(target.glob("*.whl"))
 
 
@@ -97,8 +88,11 @@ class Installation:
 
 @pytest.fixture(scope="session")
 def mibyan_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Mibyan's wheel, built from this checkout."""
-    return build_wheel(ROOT, tmp_path_factory.mktemp("mibyan-wheel"))
+    """Mibyan's wheel, built from this checkout: once, whichever worker asks first."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "mibyan-wheel"
+    with FileLock(f"{folder}.lock"):
+        return next(folder.glob("*.whl"), None) or build_wheel(ROOT, folder)
 
 
 @pytest.fixture
@@ -113,8 +107,8 @@ def installation(mibyan_wheel: Path, tmp_path: Path) -> Installation:
     for name in LENT:
         for path in Path(sysconfig.get_path("purelib")).glob(name):
             (lent / path.name).symlink_to(path)
-    site = run(made.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip()
-    (Path(site) / "lent.pth").write_text(f"{lent}\n")
+    site = next(made.folder.glob("lib/python*/site-packages"))
+    (site / "lent.pth").write_text(f"{lent}\n")
     return made
 
 

@@ -18,7 +18,7 @@ from mibyan.cli.main import main
 
 from .conftest import ROOT, build_wheel, write_project
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("checks")]
+pytestmark = pytest.mark.system
 
 SOURCE = '''
     """Dice."""

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("installations")]
+pytestmark = pytest.mark.system
 
 TOOL = "import mibyan\n\n@mibyan.tool(toolset='weather')\ndef forecast(city: str) -> str:\n    '''Weather.'''\n    return city\n"
 #: Each leaves a trace if it is imported, then does its worst.

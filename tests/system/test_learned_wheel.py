@@ -8,7 +8,7 @@ import pytest
 
 from .conftest import Author, Installation
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("installations")]
+pytestmark = pytest.mark.system
 
 SOURCE = '''
     import os

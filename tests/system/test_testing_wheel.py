@@ -9,7 +9,7 @@ import pytest
 
 from .conftest import Author, Installation, run
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("installations")]
+pytestmark = pytest.mark.system
 
 #: pytest 8.2 and later, by what it is called in a site-packages folder.
 PYTEST = ("_pytest", "pytest", "pytest-*.dist-info", "py.py", "iniconfig", "iniconfig-*.dist-info")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("installations")]
+pytestmark = pytest.mark.system
 
 WEATHER = '''
     """Weather, as a third party would write it."""
