@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import pty
 import select
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -197,8 +200,9 @@ def shell() -> Callable[[str], Done]:
 class Terminal:
     """A program with a terminal as its standard input and standard error, and a pipe as its standard output."""
 
-    def __init__(self, *words: str) -> None:
+    def __init__(self, *words: str, columns: int = 80) -> None:
         self._screen, end = pty.openpty()
+        self.resize(columns)
         self.shown = ""
         script = "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from mibyan.cli.main import main; sys.exit(main())"
         self._process = subprocess.Popen(
@@ -210,10 +214,18 @@ class Terminal:
         )
         os.close(end)
 
+    def resize(self, columns: int) -> None:
+        """Make it as wide as that; who sits at it is told by a signal."""
+        fcntl.ioctl(self._screen, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
     def expect(self, text: str) -> None:
         """Wait until something is shown."""
+        self.expect_times(text, 1)
+
+    def expect_times(self, text: str, times: int) -> None:
+        """Wait until something has been shown so many times."""
         until = time.monotonic() + PATIENCE
-        while text not in self.shown:
+        while self.shown.count(text) < times:
             assert time.monotonic() < until, f"{text!r} isn't shown, but: {self.shown!r}"
             assert self._read(1.0), f"{text!r} was never shown, but: {self.shown!r}"
 
@@ -252,8 +264,8 @@ def terminal() -> Iterator[Callable[..., Terminal]]:
     """Starts the command line on a terminal."""
     started: list[Terminal] = []
 
-    def start(*words: str) -> Terminal:
-        started.append(Terminal(*words))
+    def start(*words: str, columns: int = 80) -> Terminal:
+        started.append(Terminal(*words, columns=columns))
         return started[-1]
 
     yield start

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+#: What the line begins with that is answered.
+PROMPT = "Allow it? ["
+
 
 @pytest.mark.parametrize(
     ("typed", "code"),
-    [("y\n", 0), ("YES\n", 0), (" yes \n", 0), ("n\n", 3), ("\n", 3), ("maybe\n", 3), ("yess\n", 3), ("\x04", 3), ("\x03", 3), ("y\x04\x04", 3)],
+    [("y\n", 0), ("YES\n", 0), (" once \n", 0), ("O\n", 0), ("s\n", 0), ("Session\n", 0), ("n\n", 3), ("\n", 3), ("D\n", 3), ("deny\n", 3),
+     ("\x04", 3), ("\x03", 3), ("y\x04\x04", 3)],
     ids=repr,
 )  # fmt: skip
 def test_only_a_yes_is_a_yes(terminal: Callable, bench: Path, typed: str, code: int) -> None:
-    """On a terminal the CLI asks; no, anything else, the end of input and Ctrl-C are denials, not errors."""
+    """On a terminal the CLI asks; no, an empty line, the end of input and Ctrl-C are denials, not errors."""
     screen = terminal("call", "risky", "text=x", "--json")
-    screen.expect("[y/N] ")
+    screen.expect(PROMPT)
     screen.type(typed)
     done = screen.end()
     assert done.code == code
@@ -25,45 +33,88 @@ def test_only_a_yes_is_a_yes(terminal: Callable, bench: Path, typed: str, code: 
 
 
 def test_what_is_asked(terminal: Callable, bench: Path) -> None:
-    """The question shows the tool, its arguments and why; data stays on standard output."""
+    """The question shows the tool, its arguments, why, and the choices; data stays on standard output."""
     screen = terminal("call", "risky", "text=rm")
-    screen.expect("[y/N] ")
+    screen.expect(PROMPT)
     screen.type("y\n")
     done = screen.end()
     assert done.out == "done: rm\n"
-    for part in ("risky wants to run:", '    {"text": "rm"}', "    It can't be undone.", "Allow it this once? [y/N] "):
+    for part in (
+        "risky wants to run:", '    {"text": "rm"}', "    It can't be undone.", "\n  once: ", "\n  session: ", "\n  deny: ",
+    ):  # fmt: skip
         assert part in done.err
 
 
 def test_the_question_plays_no_tricks(terminal: Callable, bench: Path) -> None:
     """What would run can't hide itself, command the terminal or pose as the question."""
-    screen = terminal("call", "risky", "text=a\x1b[2K\u202eb\r\nAllow it this once? [y/N] y")
-    screen.expect("once? [y/N] ")
+    screen = terminal("call", "risky", "text=a\x1b[2K\u202eb\r\nAllow it? [o/s/D] y")
+    screen.expect(PROMPT)
     screen.type("n\n")
     done = screen.end()
     assert done.code == 3
     assert "\x1b" not in done.err
     assert "\u202e" not in done.err
-    assert [line for line in done.err.splitlines() if line.startswith("Allow it this once?")] == [
-        "Allow it this once? [y/N] n"
-    ]
+    assert len([line for line in done.err.splitlines() if line.startswith("Allow it?")]) == 1
 
 
-def test_of_what_is_too_long_to_show_the_rest_is_counted(terminal: Callable, bench: Path) -> None:
-    """A text of any length fits on the screen, and says how much of it isn't shown."""
-    screen = terminal("call", "risky", "text=" + "x" * 50_000)
-    screen.expect("[y/N] ")
-    assert "characters aren't shown" in screen.shown
-    assert len(screen.shown) < 10_000
+def test_what_is_no_answer_is_asked_again(terminal: Callable, bench: Path) -> None:
+    """Three times in all; then it is denied."""
+    screen = terminal("call", "risky", "text=x", "--json")
+    for number, typed in enumerate(("maybe\n", "yess\n", "\x1b[A\n"), 1):
+        screen.expect_times(PROMPT, number)
+        screen.type(typed)
+    done = screen.end()
+    assert (done.code, done.data["status"]) == (3, "denied")
+    assert "denied: no answer in 3 tries" in done.err
+    screen = terminal("call", "risky", "text=x", "--json")
+    screen.expect(PROMPT)
+    screen.type("maybe\n")
+    screen.expect("One of: once, session")
+    screen.type("once\n")
+    assert screen.end().code == 0
+
+
+@pytest.mark.parametrize(("typed", "told"), [("\x04", "the input has ended"), ("\x03", "Ctrl-C")])
+def test_denials_are_told_apart(terminal: Callable, bench: Path, typed: str, told: str) -> None:
+    """The end of input and Ctrl-C say which they were."""
+    screen = terminal("call", "risky")
+    screen.expect(PROMPT)
+    screen.type(typed)
+    assert f"mibyan: denied: {told}" in screen.end().err
+
+
+def test_of_what_is_too_long_to_show_both_ends_are_shown(terminal: Callable, bench: Path) -> None:
+    """A text of any length fits on the screen, says that it isn't all, and `view` shows more of it."""
+    screen = terminal("call", "risky", "text=begin " + "x" * 50_000 + " end")
+    screen.expect(PROMPT)
+    assert "not all of it" in screen.shown
+    assert "begin" in screen.shown
+    assert ' end"' in screen.shown
+    assert len(screen.shown) < 8_000
+    screen.type("v\n")
+    screen.expect_times("Allow it? [", 2)
     screen.type("n\n")
     assert screen.end().code == 3
+
+
+@pytest.mark.parametrize("columns", [20, 1])
+def test_a_narrow_terminal(terminal: Callable, bench: Path, columns: int) -> None:
+    """On twenty columns each line is broken where it can be read, and on one it still asks."""
+    screen = terminal("call", "risky", "text=" + "abcdefghij" * 5, columns=columns)
+    screen.expect("[o/s/D] ")
+    screen.resize(40)
+    screen.type("y\n")
+    done = screen.end()
+    assert done.code == 0
+    assert "\n    ghijabcdefghijab\n" in done.err or columns == 1
+    assert columns == 1 or all(len(line) <= 20 for line in done.err.splitlines() if not line.startswith("Allow"))
 
 
 def test_silence_is_not_consent(terminal: Callable, bench: Path) -> None:
     """approvals.timeout: without an answer in time the call is denied."""
     (bench / "config.yaml").write_text("approvals: {timeout: 0.5}\n")
     screen = terminal("call", "risky")
-    screen.expect("[y/N] ")
+    screen.expect(PROMPT)
     done = screen.end()
     assert done.code == 3
     assert "silence isn't consent" in json.loads(done.out)["error"]
@@ -73,7 +124,22 @@ def test_yes_is_not_asked(terminal: Callable, bench: Path) -> None:
     """--yes grants without a question."""
     done = terminal("call", "risky", "text=x", "--yes").end()
     assert (done.code, done.out) == (0, "done: x\n")
-    assert "[y/N]" not in done.err
+    assert "Allow it?" not in done.err
+
+
+@pytest.mark.parametrize("lacking", ["stdin", "stderr"])
+def test_without_a_terminal_nobody_is_asked(bench: Path, lacking: str) -> None:
+    """A terminal on one side only has no person who sees the question and can answer it: denied at once."""
+    screen, end = pty.openpty()
+    ends = {"stdin": end, "stderr": end, lacking: subprocess.DEVNULL}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "mibyan", "call", "risky", "--json"], **ends, stdout=subprocess.PIPE, timeout=60
+        )
+    finally:
+        os.close(end)
+        os.close(screen)
+    assert (done.returncode, json.loads(done.stdout)["status"]) == (3, "denied")
 
 
 def test_ctrl_c_elsewhere_is_an_interrupt(terminal: Callable, bench: Path) -> None:

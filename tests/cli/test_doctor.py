@@ -79,7 +79,18 @@ def test_a_healthy_home(run: Callable, home: Path) -> None:
     assert told["executable"] == sys.executable
     assert told["dependencies"]["click"] == version("click")
     assert {name: status for name, status in told["checks"].items() if name != "dependencies"} == dict.fromkeys(
-        ["configuration", "environment", "folders", "caches", "python", "programs", "discovery", "plugins", "toolsets"],
+        [
+            "configuration",
+            "environment",
+            "folders",
+            "caches",
+            "python",
+            "programs",
+            "approvals",
+            "discovery",
+            "plugins",
+            "toolsets",
+        ],
         "ok",
     )
     assert {one["severity"] for one in told["findings"]} <= {"info"}

@@ -43,7 +43,7 @@ def read_arguments(words: Sequence[str]) -> Any:
         return _dict_of(pairs)
     if not others:
         return None
-    return _standard_input() if others[0] == "-" else _json_text(others[0])
+    return read_standard_input() if others[0] == "-" else _json_text(others[0])
 
 
 def _confused(pairs: Sequence[re.Match[str]], others: Sequence[str]) -> str:
@@ -89,9 +89,14 @@ def _looks_like_json(text: str) -> bool:
     return True
 
 
-def _standard_input() -> str:
+def read_standard_input() -> str:
+    """What comes on standard input, as text.
+
+    Raises:
+        UsageError: It is too much, isn't UTF-8, or can't be read.
+    """
     if sys.stdin is None:
-        raise UsageError("Standard input is closed, there is nothing to read arguments from.")
+        raise UsageError("Standard input is closed, there is nothing to read.")
     try:
         content = sys.stdin.buffer.read(_LARGEST + 1)
         if len(content) > _LARGEST:

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import sys
 import threading
-import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mibyan.cli.output import is_terminal, say
+from mibyan.cli.typing_line import forget_typed, typed_line
 from mibyan.text import describe_exception, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mibyan.approvals import ApprovalRequest, Approvals
+    from mibyan.cli.question import Question
 
-#: Seconds after which the terminal is looked at again: a Ctrl-C that comes just before the wait begins doesn't end it.
-_GLANCE = 0.5
+#: Answers that are none after which it is denied.
+TRIES: Final = 3
 
-#: Characters of what would run that fit on a screen; of more the beginning and the end are shown, and how much isn't.
-_SHOWN = 6000
+#: Why it is denied, by how typing ended.
+_ENDS: Final = {
+    "end": "the input has ended", "interrupt": "Ctrl-C", "silence": "nobody answered in time, and silence isn't consent",
+    "settled": "it isn't asked any more",
+}  # fmt: skip
 
 
 @contextmanager
@@ -46,7 +49,10 @@ def can_ask() -> bool:
 
 
 class TerminalChannel:
-    """Asks on the terminal, one question at a time; all but a yes is a no: other text, the end of input, Ctrl-C, silence.
+    """Asks on the terminal, one question at a time.
+
+    Answers are `once`, `session`, `always` and `deny`, as `mibyan.cli.question` reads them. What is no answer is asked
+    again, `TRIES` times in all; then it is a denial, as are the end of input, Ctrl-C and silence.
 
     Args:
         approvals: Where the answers go.
@@ -88,80 +94,62 @@ class TerminalChannel:
 
     def _ask(self, request: ApprovalRequest) -> None:
         with self._turn:
+            if not self._is_open(request):
+                return
             self._asking = True
             try:
-                answer = ask_yes_no(_question(request), until=request.expires, wake=self._ears and self._ears[0])
+                answer = self._answer(request)
             except Exception as error:  # whatever is wrong with this terminal
                 say(f"mibyan: error: can't ask here: {one_line(describe_exception(error))}")
-                answer = False
+                answer = "deny"
             finally:
                 self._asking = False
         if answer is not None:
-            self._approvals.resolve(request.id, "once" if answer else "deny")
+            self._approvals.resolve(request.id, answer)
+
+    def _is_open(self, request: ApprovalRequest) -> bool:
+        return any(one.id == request.id for one in self._approvals.pending())
+
+    def _answer(self, request: ApprovalRequest) -> str | None:
+        """What the person says; `None`: nothing in time."""
+        from mibyan.cli.question import Question
+        from mibyan.cli.widths import width_of
+
+        question = Question(request, width_of(sys.stderr))
+        forget_typed()
+        say(question.text())
+        for _ in range(TRIES):
+            answer = self._once_asked(question, request)
+            while answer == "view":
+                say(question.view())
+                answer = self._once_asked(question, request)
+            if answer != "again":
+                return answer
+        say(f"mibyan: denied: no answer in {TRIES} tries")
+        return "deny"
+
+    def _once_asked(self, question: Question, request: ApprovalRequest) -> str | None:
+        """The answer to the question; `again` if it is none, `None` if nobody waits for it any more."""
+        say(question.prompt(), end="")
+        wake = self._ears and self._ears[0]
+        typed = typed_line(request.expires, wake, lambda: self._is_open(request))
+        if typed.end == "line":
+            answer = question.answer(typed.text)
+            if answer is None:
+                say(question.again())
+            return answer or "again"
+        say(f"\nmibyan: denied: {_ENDS[typed.end]}")
+        return None if typed.end in {"silence", "settled"} else "deny"
 
 
-def ask_yes_no(question: str, *, until: float = float("inf"), wake: int | None = None) -> bool | None:
-    """Ask a person at the terminal.
+def ask_yes_no(question: str) -> bool:
+    """Ask a person at the terminal; all but a yes is a no.
 
     Args:
         question: What is asked, over one or more lines; it is shown as it is, but for what could play tricks.
-        until: Moment of `time.time()` after which nobody waits any more.
-        wake: A descriptor that becomes readable when somebody presses Ctrl-C.
-
-    Returns:
-        Whether the answer was a yes; `None`: there was none in time.
     """
     say(question, end=" [y/N] ")
-    line = _read_line(until, wake)
-    if line is None or not line.endswith("\n"):
+    typed = typed_line()
+    if typed.end != "line":
         say("")  # The answer's own line end is missing.
-    return None if line is None else line.strip().lower() in {"y", "yes"}
-
-
-def _read_line(until: float, wake: int | None) -> str | None:
-    """A line of the terminal, without its end if it was ended otherwise; `None` when nobody typed in time.
-
-    Not with `sys.stdin`: a thread that waits in there holds its lock, and the interpreter can't end.
-    """
-    if os.name == "nt":  # There select knows sockets only.
-        return sys.stdin.readline()
-    terminal = sys.stdin.fileno()
-    line = b""
-    while not line.endswith(b"\n"):
-        left = until - time.time()
-        if left <= 0:
-            return None
-        ready, _, _ = select.select([terminal, *([] if wake is None else [wake])], [], [], min(left, _GLANCE))
-        if wake is not None and wake in ready:
-            os.read(wake, 1)
-            return ""
-        if terminal in ready:
-            piece = os.read(terminal, 4096)
-            if not piece:
-                return ""
-            line += piece
-    return line.decode("utf-8", "replace")
-
-
-def _question(request: ApprovalRequest) -> str:
-    """What a person must know to decide; what isn't ours is set in, so that it can't pose as the question."""
-    parts = [f"{request.tool_name} wants to run:", _set_in(request.text)]
-    if request.reason:
-        parts += ["Why you are asked:", _set_in(request.reason)]
-    for finding in request.findings:
-        parts += ["What was found:", _set_in(str(finding.get("description") or finding.get("id")))]
-    return "\n".join([*parts, "Allow it this once?"])
-
-
-def _set_in(text: str) -> str:
-    return "\n".join(f"    {line}" for line in _shortened(text).splitlines())
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= _SHOWN:
-        return text
-    half = _SHOWN // 2
-    left_out = len(text) - 2 * half
-    return (
-        f"{text[:half]}\n… {left_out:,} characters aren't shown here; say no if you don't know them …\n{text[-half:]}"
-    )
+    return typed.text.strip().lower() in {"y", "yes"}

@@ -142,6 +142,14 @@ def arguments(asked: Asked) -> list[Choice]:
     return []
 
 
+def allowed(asked: Asked) -> list[Choice]:
+    """Entries of `command_allowlist`, with what each means."""
+    from mibyan.cli.allowances import meaning
+    from mibyan.cli.allowing import allowlist
+
+    return _items({one.text: meaning(one) for one in allowlist(asked.invocation).entries()}, asked.typed)
+
+
 def plugin_commands(asked: Asked) -> list[Choice]:
     """Names of the commands that plugins offer; what comes behind one is its own."""
     if asked.values.get("words"):

@@ -86,11 +86,11 @@ class Group:
         self.text = text
         self.commands: dict[str, Command] = {}
 
-    def command(self, name: str, *, lasting: bool = False) -> Callable[[Body], Command]:
+    def command(self, name: str, *, lasting: bool = False, raw: bool = False) -> Callable[[Body], Command]:
         """Make a function the body of a command of this group."""
 
         def add(body: Body) -> Command:
-            made = self.commands[name] = command(name, lasting=lasting)(body)
+            made = self.commands[name] = command(name, lasting=lasting, raw=raw)(body)
             return made
 
         return add

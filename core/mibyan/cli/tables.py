@@ -21,7 +21,7 @@ _GAP = "  "
 #: What an empty cell shows, so that columns can be counted.
 _NOTHING = "-"
 #: Hebrew, Arabic, Syriac, Thaana, NKo and their kin, with the presentation forms and the historic scripts.
-_RIGHT_TO_LEFT: Final = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+RIGHT_TO_LEFT: Final = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
 #: First strong isolate, pop directional isolate: what stands between has its own direction and changes nobody else's.
 _ISOLATED: Final = "\u2068{}\u2069"
 #: Characters of a cell: what is longer is somebody's prank.
@@ -95,7 +95,7 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
 
 def isolated(text: str) -> str:
     """`text` between isolate marks if some of it runs from right to left, so that its neighbours stay where they are."""
-    return _ISOLATED.format(text) if not text.isascii() and re.search(_RIGHT_TO_LEFT, text) else text
+    return _ISOLATED.format(text) if not text.isascii() and re.search(RIGHT_TO_LEFT, text) else text
 
 
 def cell(text: str) -> str:

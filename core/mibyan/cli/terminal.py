@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mibyan.cli.tables import Column, isolated
+from mibyan.cli.widths import width_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 _GAP: Final = "  "
 #: No column is made narrower than this to fit.
 _NARROWEST: Final = 12
-
-#: Cells of a line where the terminal doesn't say.
-_USUAL: Final = 80
 
 
 def drawn(stream: TextIO | None, columns: Sequence[Column], rows: Sequence[Row], *, width: int | None = None) -> str:
@@ -36,7 +33,7 @@ def drawn(stream: TextIO | None, columns: Sequence[Column], rows: Sequence[Row],
         width: Cells of a line; `None`: those of the terminal.
     """
     console = Console(
-        file=stream, width=width or _width(stream), highlight=False, markup=False, emoji=False, soft_wrap=True
+        file=stream, width=width or width_of(stream), highlight=False, markup=False, emoji=False, soft_wrap=True
     )
     widths = _fitted(columns, rows, console.width)
     with console.capture() as captured:
@@ -47,17 +44,6 @@ def drawn(stream: TextIO | None, columns: Sequence[Column], rows: Sequence[Row],
             for parts in zip_longest(*pieces, fillvalue=""):
                 console.print(_line(columns, parts, widths, styles))
     return captured.get()
-
-
-def _width(stream: TextIO | None) -> int:
-    """The terminal's width in cells; `$COLUMNS` counts before what it says itself."""
-    said = os.environ.get("COLUMNS", "")
-    if said.isdecimal() and int(said) > 0:
-        return int(said)
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or _USUAL if stream is not None else _USUAL
-    except (OSError, ValueError, AttributeError):
-        return _USUAL
 
 
 def _fitted(columns: Sequence[Column], rows: Sequence[Row], room: int) -> list[int]:

@@ -1,8 +1,18 @@
-"""`cells_of`: how many cells of a line a text takes, told without rich, which is imported for terminals only."""
+"""`cells_of`: how many cells of a line a text takes, told without rich, which is imported for terminals only.
+
+`width_of`: how many a terminal has.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import os
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+#: Cells of a line where the terminal doesn't say.
+_USUAL: Final = 80
 
 _JOINER: Final = "\u200d"
 _EMOJI_STYLE: Final = "\ufe0f"
@@ -45,3 +55,14 @@ def _width(char: str) -> int:
     if number in _JAMO or category(char) in _NO_ROOM:
         return 0
     return 2 if number in _FLAGS or east_asian_width(char) in {"W", "F"} else 1
+
+
+def width_of(stream: TextIO | None) -> int:
+    """A terminal's width in cells; `$COLUMNS` counts before what it says itself."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said) > 0:
+        return int(said)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _USUAL if stream is not None else _USUAL
+    except (OSError, ValueError, AttributeError):
+        return _USUAL

@@ -10,6 +10,7 @@ COMMANDS = {
     "toolsets": "mibyan.cli.commands.toolsets:toolsets",
     "plugins": "mibyan.cli.commands.plugins:plugins",
     "command": "mibyan.cli.commands.command:command",
+    "approvals": "mibyan.cli.commands.approvals:approvals",
     "config": "mibyan.cli.commands.config:config",
     "doctor": "mibyan.cli.commands.doctor:doctor",
     "completion": "mibyan.cli.commands.completion:completion",

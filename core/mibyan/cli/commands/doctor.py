@@ -20,7 +20,7 @@ def doctor(invocation: Invocation) -> int:
     """Look whether everything is as it should be.
 
     The configuration, the rights of folders and files, caches, the interpreter, what Mibyan needs and its extras, the
-    programs on PATH, what was passed over while looking for plugins, and the plugins themselves: hooks that can't be bound,
+    programs on PATH, whether commands can be judged and what was allowed for good, what was passed over while looking for plugins, and the plugins themselves: hooks that can't be bound,
     dependencies that conflict, variables and programs that are missing, circles, top-level modules that others have too,
     slow imports, plugins that aren't learned, folders of no plugin; each finding with what mends it. Works with a
     configuration that can't be used, and imports no plugin. Ends with 2 if there is an error, with --strict with 3 if a

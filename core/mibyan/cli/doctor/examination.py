@@ -6,7 +6,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from mibyan.cli.doctor import configuration, discovery, folders, installation, interpreter
+from mibyan.cli.doctor import approvals, configuration, discovery, folders, installation, interpreter
 from mibyan.cli.doctor.finding import SEVERITIES, Finding, Patient
 from mibyan.errors import MibyanError
 from mibyan.records import field, record
@@ -55,6 +55,7 @@ _CHECKS: Final[dict[str, Callable[[Patient], Iterable[Finding]]]] = {
     "python": interpreter.python,
     "dependencies": installation.dependencies,
     "programs": installation.programs,
+    "approvals": approvals.approvals,
 }
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NAME = "mibyan"
 #: What Mibyan needs in any case.
 BASE = ("click", "cookiecutter", "docstring-parser", "filelock", "importlib-metadata", "jsonschema-rs", "packaging",
-        "pluggy", "pydantic", "pyyaml", "rich")  # fmt: skip
+        "pluggy", "pydantic", "pyyaml", "rich", "shfmt-py")  # fmt: skip
 #: The extra that a terminal backend needs, where it needs one; the others need the program of their name.
 _BACKENDS = {"docker": "docker", "modal": "modal", "daytona": "daytona", "vercel_sandbox": "vercel"}
 _PROGRAMS = {"ssh": "ssh", "singularity": "singularity"}
