@@ -203,3 +203,11 @@ def test_a_diff_tells_what_came_and_went() -> None:
     assert changed.what == ("source", "version", "digest")
     assert "version 1.0 is now 2.0" in changed.sentence
     assert not differences(before, before)
+
+
+def test_a_lock_that_can_t_be_looked_at_isn_t_taken_for_none_S3(tmp_path: Path) -> None:
+    """A folder that may not be searched, or a loop of links above it: that is no absence."""
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(ConfigError, match="can't read"):
+        read_lock(tmp_path / "loop" / "mibyan.lock")
+    assert read_lock(tmp_path / "nowhere" / "mibyan.lock") is None

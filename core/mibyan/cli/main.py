@@ -42,6 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return complete(sys.argv[1:])
     code = _ended_with(_of_process, sys.argv[1:])
+    if "mibyan.plugins.importing" in sys.modules:
+        from mibyan.cli.output import close_to_others
+
+        close_to_others()
     if "threading" in sys.modules:
         from mibyan.cli.leaving import leave
 

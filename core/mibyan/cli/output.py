@@ -161,6 +161,15 @@ def _point_nowhere(descriptor: int) -> None:
     os.close(nowhere)
 
 
+def close_to_others() -> None:
+    """Let nothing more reach standard output: what plugins print while the interpreter ends goes to standard error."""
+    stream = sys.__stdout__
+    with suppress(OSError, ValueError, AttributeError):
+        stream.flush()  # type: ignore[union-attr]
+        if stream.fileno() == 1 and not stream.isatty():  # type: ignore[union-attr]
+            os.dup2(2, 1)
+
+
 def say(text: str, *, end: str = "\n") -> None:
     """Write text for people to standard error, if there is one that can be written to."""
     with suppress(OSError, ValueError, AttributeError):

@@ -12,7 +12,7 @@ from mibyan.cli.output import OutputError, say
 from mibyan.cli.reading import read
 from mibyan.cli.signals import ends_cleanly
 from mibyan.errors import MibyanError
-from mibyan.text import bounded, describe_exception
+from mibyan.text import bounded, describe_exception, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,5 +123,17 @@ def _told_fault(error: BaseException) -> int:
         say(f"{sys.executable} -m pip install {_NEEDED[missing]}")
         return exits.USAGE
     say(bounded(f"mibyan: error: internal fault: {describe_exception(error)}", _LIMIT))
-    say("That is Mibyan's own doing: please report it, with what `--debug` shows.")
+    say(_whose_doing())
     return exits.FAILED
+
+
+def _whose_doing() -> str:
+    """Whom to look at: what a plugin has done to the whole process comes out in Mibyan's own code."""
+    transactions = sys.modules.get("mibyan.plugins.transaction")
+    replaced: dict[str, tuple[str, ...]] = transactions.REPLACED if transactions is not None else {}
+    told = [
+        f"The plugin {one_line(plugin_id, 60)!r} has replaced {one_line(', '.join(names))} for the whole process: that may be why.\n"
+        f"mibyan plugins disable {one_line(plugin_id, 60)}"
+        for plugin_id, names in replaced.items()
+    ]
+    return "\n".join(told) or "That is Mibyan's own doing: please report it, with what `--debug` shows."

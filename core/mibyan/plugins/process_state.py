@@ -3,8 +3,8 @@
 Kept and put back: the lists `sys.path`, `sys.meta_path`, `sys.path_hooks`, the root logger's handlers and filters, the
 warnings filters; `sys.modules`, `builtins` and the environment variables; the standard streams, the interpreter's
 hooks, the root logger's level, the recursion limit, trace functions, the working directory, the handlers of signals (on the main
-thread). What can't be put back: threads and child processes that were started, files that were written, `atexit`
-callbacks, patches of other modules' attributes. What another thread of the host changes of all this while a plugin is
+thread), the functions of the modules that everything stands on (`mibyan.plugins.vital`). What can't be put back: threads
+and child processes that were started, files that were written, `atexit` callbacks, patches of other modules' attributes. What another thread of the host changes of all this while a plugin is
 being imported is put back too, if that import fails.
 """
 
@@ -18,6 +18,7 @@ import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from mibyan.plugins.vital import Vital
 from mibyan.records import record
 
 if TYPE_CHECKING:
@@ -73,9 +74,9 @@ class ProcessState:
     """The state of the process at one moment."""
 
     def __init__(self) -> None:
+        self.vital = Vital()
         self._attributes = [(module, name, getattr(module, name)) for module, name in _ATTRIBUTES]
         self._lists = {name: _KeptList(items, tuple(items)) for name, items in _lists().items()}
-        self._list_attributes = [(sys, name, getattr(sys, name)) for name in ("path", "meta_path", "path_hooks")]
         self._builtins = vars(builtins).copy()
         self._environ = dict(os.environ)
         self._values = _values()
@@ -85,16 +86,14 @@ class ProcessState:
         self.threads = frozenset(threading.enumerate())
 
     def first_aid(self) -> None:
-        """Put back what Mibyan's own code needs to run at all: the built-in functions and enough of the stack."""
-        now = vars(builtins)
+        """Put back what Mibyan's own code needs to run at all: functions that everybody uses and enough of the stack."""
+        now = builtins.__dict__
         for name, value in self._builtins.items():
             if now.get(name, _MISSING) is not value:
                 now[name] = value
         for name in now.keys() - self._builtins.keys():
             del now[name]
-        limit: int = self._values["recursion limit"].value
-        if sys.getrecursionlimit() != limit:
-            sys.setrecursionlimit(limit)
+        self.vital.put_back()
 
     def restore(self, belongs: Callable[[str, Any], bool]) -> None:
         """Put everything back; no part's failure keeps the others from it.
@@ -160,7 +159,7 @@ class ProcessState:
         return [thread for thread in threading.enumerate() if thread not in self.threads and thread.is_alive()]
 
     def _restore_attributes(self) -> None:
-        for module, name, value in (*self._attributes, *self._list_attributes):
+        for module, name, value in self._attributes:
             if getattr(module, name, _MISSING) is not value:
                 setattr(module, name, value)
 

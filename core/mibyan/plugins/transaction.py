@@ -5,18 +5,25 @@ from __future__ import annotations
 import os
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
 from mibyan.plugins.process_state import ProcessState
+from mibyan.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 #: Seconds to wait for another plugin that is being loaded; importing a large library takes half a minute.
 LOAD_WAIT = 120.0
+
+#: What a plugin has broken that its error names.
+_MOST_TOLD = 3
+
+#: By plugin the functions that everybody uses and that it has replaced in this process.
+REPLACED: dict[str, tuple[str, ...]] = {}
 
 #: What the names of the runtime's own threads begin with: a plugin that awaits something starts them, not its own.
 _OWN_THREADS = "mibyan-"
@@ -29,16 +36,40 @@ class Transaction:
         self.plugin_id = plugin_id
         self.before = ProcessState()
         self.outer = outer
+        #: The process it runs in.
+        self.pid = os.getpid()
         #: Whether it is over: what still runs in its context is late.
         self.ended = False
+        #: Functions that everybody uses and that are others since its commit, see `Vital.replaced`.
+        self.replaced: tuple[str, ...] = ()
         #: After a commit: what was added to the process's lists, for `process_state.remove_additions`.
         self.additions: dict[str, list[Any]] = {}
         #: After a rollback: the names of threads that were started and still run.
         self.threads: tuple[str, ...] = ()
 
+    def require_whole(self, raised: BaseException | None = None) -> None:
+        """Raise unless the process is still one in which everything can go on.
+
+        Args:
+            raised: What the plugin, or Mibyan's own code after it, has raised.
+
+        Raises:
+            PluginError: The plugin has taken something away that everybody needs; `raised` is its cause.
+        """
+        damage = self.before.vital.damage()
+        if damage:
+            self.before.first_aid()
+            more = f" and {len(damage) - _MOST_TOLD} more" if len(damage) > _MOST_TOLD else ""
+            told = "; ".join(one_line(one, 200) for one in damage[:_MOST_TOLD])
+            msg = f"it has broken the process that it runs in: {told}{more}"
+            raise PluginError(msg, plugin_id=self.plugin_id) from raised
+
     def commit(self) -> None:
         """Let everything stay."""
         self.ended = True
+        self.replaced = self.before.vital.replaced()
+        if self.replaced:
+            REPLACED[self.plugin_id] = self.replaced
         self.additions = self.before.additions()
         if self.outer is not None and not self.outer.ended:
             self.outer.before.accept(self.before)
@@ -155,9 +186,16 @@ def _run(
     running = Transaction(plugin_id, outer)
     token = _ACTIVE.set(running)
     try:
-        yield running
-    except BaseException:
+        try:
+            yield running
+        except Exception as error:
+            running.require_whole(error)
+            raise
+        _end_if_child(running, None)
+        running.require_whole()
+    except BaseException as error:
         running.before.first_aid()
+        _end_if_child(running, error)
         try:
             undo()
         finally:
@@ -167,6 +205,20 @@ def _run(
         running.commit()
     finally:
         _ACTIVE.reset(token)
+
+
+def _end_if_child(running: Transaction, error: BaseException | None) -> None:
+    """End the process if it is a child that the plugin's own code has made and that came back from it.
+
+    Both would go on as the host, and each call would be carried out twice.
+    """
+    if os.getpid() == running.pid:
+        return
+    code = error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1
+    note = f"mibyan: plugin {running.plugin_id!r} made a child process while it was loaded, which ends here: it isn't the host\n"
+    with suppress(OSError):
+        os.write(2, note.encode("utf-8", "backslashreplace"))
+    os._exit(code)
 
 
 def _stuck(plugin_id: str, holders: list[tuple[str, float]]) -> PluginError:

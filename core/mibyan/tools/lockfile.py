@@ -101,8 +101,12 @@ def read_lock(path: Path) -> Lock | None:
     Raises:
         ConfigError: It can't be read or isn't a lock of a format that this version knows; the message has file and place.
     """
-    if not os.path.lexists(path):
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except (OSError, ValueError):  # whatever keeps it from being looked at is said below
+        pass
     try:
         text = decode_text(read_bytes(path, limit=SIZE_LIMIT), path)
     except MibyanError as error:
