@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mibyan.approvals.foreign_code import foreign_code
-from mibyan.approvals.shell.options import Options
-from mibyan.approvals.shell.values import DECODED, NETWORK, Arg, Data, as_code
+from mibyan.approvals.shell.options import Options, means
+from mibyan.approvals.shell.values import DECODED, INITIALISER, NETWORK, Arg, Data, as_code
 from mibyan.approvals.wrappers import Code
 from mibyan.records import field, record
 
@@ -48,17 +48,17 @@ _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _INTERPRETERS: Final[tuple[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ...]], ...]] = tuple(
     (re.compile(names), codes, valued)
     for names, codes, valued in (
-        (r"python[\d.]*w?|pypy[\d.]*|ipython[\d.]*|jython|micropython|sage", ("c",), ("m", "W", "X", "Q")),
+        (r"py|python[\d.]*w?|pypy[\d.]*|ipython[\d.]*|jython|micropython|sage", ("c",), ("m", "W", "X", "Q")),
         (r"node(?:js)?|bun|iojs", ("e", "eval", "p", "print", "pe"), ("r", "require", "import", "loader", "C", "conditions")),
         (r"ruby[\d.]*|jruby|truffleruby|irb|crystal", ("e",), ("I", "C")),
         (r"php[\d.]*", ("r", "B", "R", "E", "run"), ("d", "c", "f")),
         (r"lua[\d.]*|luajit|texlua", ("e",), ("l",)),
         (r"Rscript|R|littler", ("e",), ("f", "default-packages")),
         (r"osascript", ("e",), ("l", "s")),
-        (r"julia|octave(?:-cli)?|guile|racket|gosh|elixir|iex|groovy|scala|kotlin|swift|raku|perl6|janet|clj|clojure|bb|sbcl|ghc|runghc|ocaml|maxima|gp|matlab|gawk-csv",
+        (r"julia|octave(?:-cli)?|guile|racket|gosh|elixir|iex|groovy|scala|kotlin|swift|raku|perl6|janet|clj|clojure|bb|sbcl|ghc|runghc|ocaml|maxima|gp|matlab",
          ("e", "E", "eval", "execute", "expr", "script", "r"), ("p", "l", "I", "L")),
         (r"erl", ("eval",), ("s", "sname", "name", "pa")),
-        (r"tclsh[\d.]*|wish|expect|jshell|ts-node|tsx|coffee|gdb|lldb", ("c", "e", "eval", "ex", "o"), ("p", "batch")),
+        (r"tclsh[\d.]*|wish|expect|jshell|ts-node|tsx|coffee", ("c", "e", "eval", "ex", "o"), ("p", "batch")),
     )
 )  # fmt: skip
 _PERL = re.compile(r"-[A-Za-z0-9]*?[eE](.*)", re.DOTALL)
@@ -71,9 +71,9 @@ _EXEC_FLAGS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "tar": (("to-command", "checkpoint-action", "I", "use-compress-program", "rsh-command", "rmt-command", "F", "info-script", "new-volume-script"), tuple("CfTXbgHLNKV")),
     "bsdtar": (("use-compress-program",), tuple("CfTXb")), "gtar": (("to-command", "checkpoint-action", "I"), tuple("CfTXb")),
     "rsync": (("e", "rsh", "rsync-path"), (*tuple("fTBM"), "exclude", "include", "files-from", "log-file", "bwlimit")),
-    "scp": (("S",), tuple("cFiJloPD")), "sftp": (("S",), tuple("BbcDFiJloPRs")), "zip": (("TT", "unzip-command"), tuple("bintx")),
-    "fzf": (("preview",), tuple("qdnf")), "tcpdump": (("z",), tuple("iwrcCGsnFB")), "pdflatex": ((), ()), "wget": (("use-askpass",), tuple("OoPUaiteTwQ")),
-    "cpio": (("rsh-command",), tuple("FHIOE")), "mutt": (("e",), tuple("acFHims")), "ed": ((), ()), "logsave": ((), ()), "capsh": (("c",), ()),
+    "scp": (("S",), tuple("cFiJloPD")), "sftp": (("S",), tuple("BbcDFiJloPRs")), "zip": (("unzip-command",), tuple("bintx")),
+    "fzf": (("preview",), tuple("qdnf")), "tcpdump": (("z",), tuple("iwrcCGsnFB")), "wget": (("use-askpass",), tuple("OoPUaiteTwQ")),
+    "cpio": (("rsh-command",), tuple("FHIOE")), "mutt": (("e",), tuple("acFHims")), "npm": (("script-shell",), ("prefix", "w")),
 }  # fmt: skip
 _HARMLESS: Final = frozenset((
     "cat", "less", "more", "most", "bat", "delta", "true", ":", "false", "head", "diff-so-fancy", "gzip", "gunzip", "pigz", "zstd", "unzstd", "xz",
@@ -116,14 +116,16 @@ class Executed:
 
     def add_data(self, call: Call, data: Data, span: tuple[int, int], *, as_shell: bool, language: str = "") -> None:
         """Data that is run as a program."""
-        if not data.given:
+        if not data.given or INITIALISER in data.origins:
             return
         noted = self._add_origins(data.origins, span)
         if not as_shell:
             self.rules.append(("inline_script", span))
             self.add_foreign(call, data.text or "", span, language)
         elif data.text is not None:
-            self.codes.append(Code(as_code(data.text), call.inner(call.args), span))
+            scope = call.scope.copy()
+            scope.bare = False
+            self.codes.append(Code(as_code(data.text), call.inner(call.args, scope=scope), span))
         elif not noted:
             self.rules.append(("opaque_exec", span))
 
@@ -168,13 +170,15 @@ def executed(call: Call) -> Executed:
         _interpreted(call, found, *interpreter)
     if name in _EXEC_FLAGS:
         names, valued = _EXEC_FLAGS[name]
-        for value in Options(call.args[1:], (*names, *valued)).values(*names):
-            text = value.text.removeprefix("exec=") if name in {"tar", "gtar"} else value.text
-            if name not in {"tar", "gtar"} or "=" not in value.text or value.text.startswith("exec="):
-                found.add_command(call, value.after(value.text[: len(value.text) - len(text)]))
-    if (call.args and call.args[0].text.startswith(("./", "../", "/"))) or "/" in (
-        call.args[0].text if call.args else ""
-    ):
+        options = Options(call.args[1:], (*names, *valued))
+        for given, value in options.given:
+            if value is None or not any(means(given, one) for one in names) or given == "checkpoint":
+                continue
+            if not means(given, "checkpoint-action"):
+                found.add_command(call, value)
+            elif value.text.startswith("exec="):
+                found.add_command(call, value.after("exec="))
+    if call.args and "/" in call.args[0].text:
         _program_file(call, found)
     return found
 
@@ -195,10 +199,17 @@ def _program_file(call: Call, found: Executed) -> None:
     data = call.scope.files.get(path)
     if data is not None:
         found.add_data(call, data, call.args[0].span, as_shell=True)
+    elif _is_fetched(call, path):
+        found.rules.append(("remote_exec", call.args[0].span))
     if path in call.scope.executables or (
         call.scope.cwd is None and call.name in {one.rpartition("/")[2] for one in call.scope.executables}
     ):
         found.rules.append(("made_executable_and_run", call.args[0].span))
+
+
+def _is_fetched(call: Call, path: str) -> bool:
+    """Whether a file is in a folder that was cloned from the network."""
+    return any(path.startswith(folder.rstrip("/") + "/") for folder in call.scope.fetched_folders)
 
 
 def _shell(call: Call, found: Executed) -> None:
@@ -229,6 +240,8 @@ def _file(call: Call, arg: Arg, found: Executed, *, as_shell: bool, language: st
         found.add_data(call, data, arg.span, as_shell=as_shell, language=language)
     elif arg.text in _STDIN:
         found.add_data(call, call.stdin, arg.span, as_shell=as_shell, language=language)
+    elif _is_fetched(call, call.scope.path(arg.text)):
+        found.rules.append(("remote_exec", arg.span))
     found._add_origins(arg.origins, arg.span)
 
 
@@ -322,7 +335,8 @@ def _deno(call: Call, found: Executed) -> None:
 
 
 def _awk(call: Call, found: Executed) -> None:
-    options = Options(call.args[1:], (*tuple("Fvf"), "file", "assign", "field-separator"), mixed=False)
+    valued = (*tuple("Fvfie"), "file", "assign", "field-separator", "include", "source")
+    options = Options(call.args[1:], valued, mixed=False)
     programs = [] if options.has("f", "file") else options.operands[:1]
     for program in [*programs, *options.values("e", "source")]:
         found.add_foreign(call, program.text, program.span, "awk")
@@ -346,10 +360,71 @@ def _editor(call: Call, found: Executed) -> None:
             code = match[1] or match[2]
             found.rules.append(("exec_flag", command.span))
             found.add_code(call, Arg(code, span=command.span))
+        elif _EDITOR_SCRIPT.match(command.text):
+            found.rules.append(("exec_flag", command.span))
+            found.add_foreign(call, command.text, command.span, "vim")
+
+
+def _emacs(call: Call, found: Executed) -> None:
+    for value in Options(call.args[1:], ("eval", "execute", "l", "load", "funcall", "f"), single=True).values(
+        "eval", "execute"
+    ):
+        found.rules.append(("inline_script", value.span))
+        found.add_foreign(call, value.text, value.span, "emacs")
+
+
+def _debugger(call: Call, found: Executed) -> None:
+    """`gdb -ex 'shell COMMAND'`."""
+    for value in Options(call.args[1:], ("ex", "eval-command", "iex", "o", "x", "p", "pid"), single=True).values(
+        "ex", "iex", "eval-command", "o"
+    ):
+        match = re.match(
+            r"\s*(?:!|(?:shell|pipe|make|python|py|guile|platform shell|script)\b)\s*(.*)", value.text, re.DOTALL
+        )
+        if match:
+            found.rules.append(("exec_flag", value.span))
+            found.add_code(call, Arg(match[1], span=value.span))
+
+
+def _bind(call: Call, found: Executed) -> None:
+    for value in Options(call.args[1:], tuple("mfqurx")).values("x"):
+        found.add_code(call, Arg(value.text.partition(":")[2].strip().strip("\"'"), span=value.span))
+
+
+def _callback(call: Call, found: Executed) -> None:
+    for value in Options(call.args[1:], tuple("dnOstuCc")).values("C"):
+        found.add_code(call, value)
+
+
+def _hash(call: Call, found: Executed) -> None:
+    """`hash -p PATH NAME`: a name for another program."""
+    if Options(call.args[1:], ("p",)).has("p"):
+        found.rules.append(("opaque_exec", call.span))
+
+
+def _enable(call: Call, found: Executed) -> None:
+    if Options(call.args[1:], ("f",)).has("f"):
+        found.rules.append(("exec_flag", call.span))
+
+
+def _zip(call: Call, found: Executed) -> None:
+    words = call.args[1:]
+    for index, arg in enumerate(words[:-1]):
+        if arg.text == "-TT":
+            found.add_command(call, words[index + 1])
+
+
+def _fzf(call: Call, found: Executed) -> None:
+    for value in Options(call.args[1:], ("bind", "preview", "q", "d", "n", "f")).values("bind"):
+        for match in re.finditer(
+            r"(?:execute(?:-silent|-multi)?|become|reload|transform|preview)(?:\((.*)\)|:(.*))", value.text
+        ):
+            found.rules.append(("exec_flag", value.span))
+            found.add_code(call, Arg(match[1] or match[2] or "", span=value.span))
 
 
 def _ssh_options(call: Call, found: Executed) -> None:
-    for value in Options(call.args[1:], tuple("bcDEeFIiJLlmOopQRSWw"), mixed=False).values("o"):
+    for value in Options(call.args[1:], tuple("bcDEeFIiJLlmOopPQRSWw"), mixed=False).values("o"):
         name, _, command = value.text.replace(" ", "=", 1).partition("=")
         if name.lower() in {"proxycommand", "localcommand", "knownhostscommand"} and command.strip().lower() != "none":
             found.rules.append(("exec_flag", value.span))
@@ -366,8 +441,26 @@ def _cmd(call: Call, found: Executed) -> None:
 
 def _make(call: Call, found: Executed) -> None:
     for arg in call.args[1:]:
-        if arg.text.startswith(("SHELL=", "--eval=")):
-            found.add_command(call, arg.after(arg.text[: arg.text.index("=") + 1]))
+        value = arg.after(arg.text[: arg.text.find("=") + 1])
+        if arg.text.startswith("--eval=") or (arg.text.startswith("SHELL=") and not _PLAIN_SHELL.fullmatch(value.text)):
+            found.add_command(call, value)
+    given = Options(call.args[1:], tuple("fCIojlW")).values("f", "file", "makefile")
+    names = [*given, *(Arg(name, span=call.span) for name in ("GNUmakefile", "makefile", "Makefile") if not given)]
+    for name in names:
+        data = name.data or call.scope.files.get(call.scope.path(name.text))
+        if data is not None:
+            _makefile(call, data, name.span, found)
+
+
+def _makefile(call: Call, data: Data, span: tuple[int, int], found: Executed) -> None:
+    """A makefile that the script has written: its recipes are code."""
+    if not found._add_origins(data.origins, span) and data.text is None:
+        found.rules.append(("opaque_exec", span))
+    lines = (data.text or "").replace("\\\n", " ").split("\n")
+    recipes = [line[1:].lstrip("@-+") for line in lines if line.startswith("\t")]
+    recipes += [line.partition(";")[2].lstrip(" @-+") for line in lines if re.match(r"[^\t#=]+:[^=]*;", line)]
+    for recipe in recipes[:_MOST_RECIPES]:
+        found.add_code(call, Arg(re.sub(r"\$[({]\w+[)}]", '"$__unknown__"', recipe).replace("$$", "$"), span=span))
 
 
 def _at(call: Call, found: Executed) -> None:
@@ -375,11 +468,20 @@ def _at(call: Call, found: Executed) -> None:
         found.add_data(call, call.stdin, call.span, as_shell=True)
 
 
+#: Recipes of a makefile that are looked at.
+_MOST_RECIPES: Final = 32
+_PLAIN_SHELL = re.compile(r"(?:/usr|/usr/local)?(?:/bin/)?(?:ba|da|z|k)?sh")
+_EDITOR_SCRIPT = re.compile(
+    r"^:*\s*(?:lua|luado|py(?:thon|x)?3?|perl|ruby|tcl|call\s+system|echo\s+system|sh(?:ell)?\b|terminal?\b)"
+)
+
 _BUILTINS: Final[dict[str, Callable[[Call, Executed], None]]] = {
     "eval": _eval, "source": _source, ".": _source, "trap": _trap, "alias": _alias, "complete": _complete,
+    "compgen": _complete, "bind": _bind, "mapfile": _callback, "readarray": _callback, "hash": _hash, "enable": _enable,
 }  # fmt: skip
 _PROGRAMS: Final[dict[str, Callable[[Call, Executed], None]]] = {
     "perl": _perl, "deno": _deno, "awk": _awk, "gawk": _awk, "mawk": _awk, "nawk": _awk, "sed": _sed, "gsed": _sed, "vim": _editor, "vi": _editor,
-    "nvim": _editor, "view": _editor, "ex": _editor, "less": _editor, "more": _editor, "emacs": _editor, "ssh": _ssh_options, "cmd": _cmd,
+    "nvim": _editor, "view": _editor, "ex": _editor, "less": _editor, "more": _editor, "ssh": _ssh_options, "scp": _ssh_options, "sftp": _ssh_options,
+    "emacs": _emacs, "emacsclient": _emacs, "gdb": _debugger, "lldb": _debugger, "zip": _zip, "fzf": _fzf, "cmd": _cmd,
     "make": _make, "gmake": _make, "at": _at, "batch": _at,
 }  # fmt: skip

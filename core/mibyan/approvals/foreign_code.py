@@ -18,7 +18,7 @@ _SHELLED: Final = re.compile(
     re.DOTALL,
 )
 _LISTED: Final = re.compile(
-    r"\b(?:run|call|check_call|check_output|Popen|spawn|spawnSync|execFile|execFileSync|execvp?e?|execlp?e?|system|exec|posix_spawnp?)\s*\(\s*"
+    r"\b(?:run|call|check_call|check_output|Popen|spawn|spawnSync|execFile|execFileSync|execvp?e?|execlp?e?|system|exec|posix_spawnp?)\s*\(?\s*"
     r"(?:" + _STRING + r"\s*,\s*)?[\[(]?((?:\s*" + r"(?:\"[^\"]*\"|'[^']*')" + r"\s*,?)+)",
     re.DOTALL,
 )
@@ -27,11 +27,18 @@ _ITEM: Final = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 _AWK: Final = re.compile(
     r"\bsystem\s*\(\s*\"((?:[^\"\\]|\\.)*)\"\s*\)|\|\s*&?\s*\"((?:[^\"\\]|\\.)*)\"|\"((?:[^\"\\]|\\.)*)\"\s*\|\s*&?\s*getline"
 )
+_AWK_SYSTEM: Final = re.compile(r"\bsystem\s*\(")
+#: Programs that awk's pipes may go to.
+_AWK_FILTERS: Final = [
+    [name] for name in ("sort", "uniq", "cat", "head", "tail", "wc", "column", "tr", "cut", "less", "more", "date")
+]
 _AWK_OPAQUE: Final = re.compile(r"\bsystem\s*\(|\|\s*&?\s*getline|(?:print|printf)[^|}\n]*\|\s*&?\s*[A-Za-z$]")
 _SED_EXECUTES: Final = re.compile(
     r"(?:^|[;{}\n]|\d|/)\s*e(?:\s+(.+)|\s*$)|s(.)(?:(?!\2).)*\2(?:(?!\2).)*\2[gpIiMm\d]*e[gpIiMm\d]*(?:$|[;}\s])",
     re.MULTILINE,
 )
+
+_SPAWN: Final = re.compile(r"\b(?:spawn|exec)\s+(?:-\w+\s+)*([^;\n\]]+)")
 
 _ROOT = r"""["'](?:/|~/?|/\*|/(?:bin|boot|dev|etc|home|lib\d*|opt|proc|root|sbin|srv|sys|usr|var)/?\*?|C:[\\/]*)["']"""
 _HARMS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
@@ -56,10 +63,15 @@ def foreign_code(text: str, language: str = "") -> tuple[list[str], list[str]]:
         return [code for code in found if code], ["exec_flag"] if found else []
     if language == "awk":
         codes = [next(group for group in match.groups() if group is not None) for match in _AWK.finditer(text)]
-        opaque = not codes and _AWK_OPAQUE.search(text) is not None
-        return [_unquoted(code) for code in codes], ["opaque_exec"] if opaque else []
+        rules = ["opaque_exec"] if not codes and _AWK_OPAQUE.search(text) else []
+        if "system" in text and _AWK_SYSTEM.search(text):
+            rules.append("exec_flag")
+        rules += ["exec_flag" for code in codes if code.split()[:1] not in _AWK_FILTERS]
+        return [_unquoted(code) for code in codes], list(dict.fromkeys(rules))
     codes = [_unquoted(match[1] or match[2] or "") for match in _SHELLED.finditer(text)]
-    codes += [_joined(match[3]) for match in _LISTED.finditer(text)]
+    if language == "expect":
+        codes += [match[1] for match in _SPAWN.finditer(text)]
+    codes += [_joined(match) for match in _LISTED.finditer(text)]
     codes += [match[1] or match[2] or match[3] for match in _QX.finditer(text)] if "python" not in language else []
     rules = [rule for rule, pattern in _HARMS if pattern.search(text)]
     return [code for code in dict.fromkeys(codes) if code.strip()][:20], list(dict.fromkeys(rules))
@@ -69,6 +81,9 @@ def _unquoted(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
 
 
-def _joined(items: str) -> str:
-    words = [match[1] if match[1] is not None else match[2] for match in _ITEM.finditer(items)]
+def _joined(call: re.Match[str]) -> str:
+    """A program and its words, given as a list or one by one, as shell code."""
+    program = call[1] if call[1] is not None else call[2]
+    words = [match[1] if match[1] is not None else match[2] for match in _ITEM.finditer(call[3])]
+    words = words if program is None else [program, *words]
     return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)

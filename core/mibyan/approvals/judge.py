@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,6 +35,8 @@ for _area in (files, disks, machine, git, services, data, windows):
 _WITH_COMMANDS: Final = frozenset((
     *git.CHECKS, *services.CHECKS, *machine.CHECKS, "mibyan", "diskutil", "cryptsetup", "zpool", "zfs", "btrfs", "nvme", "rails", "prisma",
 ))  # fmt: skip
+#: `python3.11` and its like, whose checks are those of `python3`.
+_VERSION: Final = re.compile(r"^((?:python|pip|php|ruby|perl|node)\d*)(?:\.\d+)+$")
 #: What stands in a name and isn't seen, beside control characters.
 _UNSEEN: Final = frozenset("\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u2800\u3164\ufeff\uffa0")
 
@@ -57,6 +60,7 @@ class Judge:
         """Find what a command would do; spans are in bytes of its UTF-8."""
         scope = Scope(self._context.cwd)
         scope.home = self._context.home
+        scope.bare = True
         self._length = len(text.encode("utf-8", "surrogatepass"))
         call = Call((), scope, NOTHING)
         try:
@@ -73,10 +77,14 @@ class Judge:
             self._note_opaque(call)
             self._note_all(files.redirections(call), call)
             return Data(None, call.stdin.origins)
-        if call.args and call.name in call.scope.functions:
+        if call.args and not call.via and call.args[0].text in call.scope.functions:
             self._note_all(files.redirections(call), call)
-            return self._walker.call_function(call)
+            answer = self._walker.call_function(call)
+            if call.name not in call.scope.doubtful:
+                return answer
         self._check(call)
+        if call.args and not call.via:
+            self._note_source(call)
         answer = self._run_inner(call)
         take_effect(call)
         return answer
@@ -91,11 +99,18 @@ class Judge:
     # Judging -----------------------------------------------------------------------------------------------------
 
     def _note_opaque(self, call: Call) -> None:
+        if not self._note_source(call):
+            self._note("opaque_exec", call.args[0].span)
+
+    def _note_source(self, call: Call) -> bool:
+        """Note where a command's name comes from, if that is from afar."""
         first = call.args[0]
-        origins = first.origins
-        rules = [rule for origin, rule in ((NETWORK, "remote_exec"), (DECODED, "decode_exec")) if origin in origins]
-        for rule in rules or ["opaque_exec"]:
+        rules = [
+            rule for origin, rule in ((NETWORK, "remote_exec"), (DECODED, "decode_exec")) if origin in first.origins
+        ]
+        for rule in rules:
             self._note(rule, first.span)
+        return bool(rules)
 
     def _check(self, call: Call) -> None:
         self._note_all(files.redirections(call), call)
@@ -111,7 +126,7 @@ class Judge:
 
     @staticmethod
     def _found(call: Call, name: str) -> Iterator[Found]:
-        for check in _CHECKS.get(name) or _CHECKS.get(name.lower()) or []:
+        for check in _CHECKS.get(_VERSION.sub(r"\1", name)) or _CHECKS.get(name.lower()) or []:
             yield from check(call)
         if disks.is_maker(name):
             yield from disks.make(call)

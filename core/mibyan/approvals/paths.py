@@ -26,7 +26,7 @@ _VARIED: Final = frozenset(
     ("/var", "/opt", "/srv", "/usr/local", "/usr/share", "/run", "/Volumes", "/private/var", "/home")
 )
 _A_HOME = re.compile(r"/(?:home|Users)/[^/\x00]+|/root|/var/root")
-_EVERYTHING = re.compile(r"\*+|\.\*|\.\?\?\*|\.\[!?[^]]*\]\*")
+_EVERYTHING = re.compile(r"\?*\*+|\.\*|\.\?\?\*|\.?\[(?:[!^][^]]*|[^]]*a-z[^]]*)\]\*")
 
 _DISK = re.compile(
     r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|mapper/.|dm-\d|md\d|md/.|zd\d|nbd\d|sr\d|loop\d|vg[^/]*/.|"
@@ -76,10 +76,11 @@ def loses_machine(arg: Arg, scope: Scope, *, found: bool = False) -> bool:
     folder = _emptied(arg)
     if folder is None or UNKNOWN in folder:
         return False
-    path = scope.path(folder)
-    if found and path in _VARIED:
-        return False
-    return path == HOME or path in _SYSTEM or _A_HOME.fullmatch(path) is not None
+    return any(
+        path == HOME or path in _SYSTEM or _A_HOME.fullmatch(path) is not None
+        for path in scope.paths(folder)
+        if not (found and path in _VARIED)
+    )
 
 
 def _emptied(arg: Arg) -> str | None:

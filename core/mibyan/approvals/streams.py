@@ -14,9 +14,11 @@ from mibyan.approvals.shell.options import Options
 from mibyan.approvals.shell.values import (
     CREDENTIAL,
     DECODED,
+    INITIALISER,
     NETWORK,
     NO_ORIGINS,
     PROCESS_IDS,
+    SHELL_OUTPUT,
     SILENCE,
     UNKNOWN,
     Arg,
@@ -36,7 +38,7 @@ FETCHERS: Final = frozenset((
 #: Programs that send data to other machines.
 SENDERS: Final = frozenset((
     "curl", "wget", "http", "https", "httpie", "xh", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "tftp", "scp", "sftp", "rsync", "ssh", "mail", "mailx",
-    "sendmail", "mutt", "aws", "gsutil", "rclone", "s3cmd", "openssl", "iwr", "irm", "Invoke-WebRequest", "Invoke-RestMethod", "nslookup", "dig", "host", "ping",
+    "sendmail", "mutt", "aws", "gsutil", "rclone", "s3cmd", "openssl", "iwr", "irm", "Invoke-WebRequest", "Invoke-RestMethod", "nslookup", "dig", "host", "ping", "gh",
 ))  # fmt: skip
 #: Programs whose output is made to be evaluated by a shell, and is their own.
 _INITIALISERS: Final = frozenset((
@@ -60,7 +62,17 @@ def written(call: Call) -> Data:
         origins |= {PROCESS_IDS}
     if call.name in {"printenv", "env", "set", "export", "declare"} and len(call.args) == 1:
         origins |= {CREDENTIAL}
-    return Data("", origins) if call.name in _INITIALISERS else Data(None, origins)
+    if call.name in _INITIALISERS or "completion" in call.words[:3]:
+        return Data("", origins | {INITIALISER})
+    if call.name in {"sh", "bash", "zsh", "dash", "ksh", "ash"} and not call.scope.files.get(
+        call.scope.path((call.words or [""])[-1])
+    ):
+        origins |= (
+            {SHELL_OUTPUT}
+            if any(re.fullmatch(r"-[a-z]*i[a-z]*", word) for word in call.words) or not call.words
+            else NO_ORIGINS
+        )
+    return Data(None, origins)
 
 
 def _origins(call: Call) -> frozenset[str]:
@@ -143,8 +155,9 @@ def _part(call: Call) -> Data:
 
 
 def _tee(call: Call) -> Data:
-    for arg in Options(call.args[1:]).operands:
-        call.scope.files[call.scope.path(arg.text)] = call.stdin
+    options = Options(call.args[1:])
+    for arg in options.operands:
+        call.scope.put(call.scope.path(arg.text), call.stdin, more=options.has("a", "append"))
     return call.stdin if call.stdin.given else Data(None)
 
 
@@ -217,17 +230,17 @@ def _openssl(call: Call) -> Data:
     to_file = [words[index + 1] for index, word in enumerate(words[:-1]) if word == "-out"]
     data = Data(None, _origins(call) | ({DECODED} if decodes else NO_ORIGINS))
     for name in to_file:
-        call.scope.files[call.scope.path(name)] = data
+        call.scope.put(call.scope.path(name), data)
     return SILENCE if to_file else data
 
 
 def _unpacked(call: Call) -> Data:
-    options = Options(call.args[1:])
-    return Data(
-        None,
-        _origins(call)
-        | ({DECODED} if call.name in {"gpg", "age", "uudecode"} and options.has("d", "decrypt") else NO_ORIGINS),
-    )
+    origins = _origins(call)
+    if Options(call.args[1:]).has("d", "decrypt") or call.name == "uudecode":
+        origins |= {DECODED}
+    if any(word.startswith("--export-secret") for word in call.words):
+        origins |= {CREDENTIAL}
+    return Data(None, origins)
 
 
 def _python(call: Call) -> Data:
@@ -255,22 +268,24 @@ def _fetched(call: Call) -> Data:
     data = Data(None, frozenset((NETWORK,)) | _origins(call))
     files = fetched_into(call)
     for arg in files:
-        call.scope.files[call.scope.path(arg.text)] = data
+        call.scope.put(call.scope.path(arg.text), data)
     if files:
         return SILENCE
-    if call.name in {"wget", "wget2", "aria2c", "axel"} and not any(
-        "-O" in word or "-qO" in word for word in call.words
-    ):
-        for word in call.words:
-            if "://" in word:
-                call.scope.files[call.scope.path(word.split("?")[0].rstrip("/").rsplit("/", 1)[-1])] = data
-        return SILENCE
-    if call.name == "curl" and any(re.fullmatch(r"-[A-Za-z]*O[A-Za-z]*|--remote-name", word) for word in call.words):
-        for word in call.words:
-            if "://" in word:
-                call.scope.files[call.scope.path(word.split("?")[0].rstrip("/").rsplit("/", 1)[-1])] = data
-        return SILENCE
-    return data
+    if not _names_its_file(call):
+        return data
+    for word in call.words:
+        if "://" in word:
+            call.scope.put(call.scope.path(word.split("?")[0].rstrip("/").rsplit("/", 1)[-1]), data)
+    return SILENCE
+
+
+def _names_its_file(call: Call) -> bool:
+    """Whether a fetching program writes a file that is called as its address ends."""
+    if call.name == "curl":
+        return any(re.fullmatch(r"-[A-Za-z]*O[A-Za-z]*|--remote-name", word) for word in call.words)
+    if call.name not in {"wget", "wget2", "aria2c", "axel"}:
+        return False
+    return not any(re.match(r"-[A-Za-z]*O|--output-document", word) for word in call.words)
 
 
 def _silent(_call: Call) -> Data:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mibyan.approvals.shell.call import Call
+    from mibyan.approvals.shell.scope import Scope
 
 
 @record(eq=False)
@@ -81,7 +82,7 @@ _PREFIXES: Final[dict[str, _Prefix]] = {
     "proxychains4": _Prefix(("f",)), "caffeinate": _Prefix(tuple("tw")), "xvfb-run": _Prefix(tuple("enfswpl")), "dbus-run-session": _Prefix(),
     "dbus-launch": _Prefix(), "valgrind": _Prefix(), "gdb": _Prefix(), "gosu": _Prefix((), 1), "su-exec": _Prefix((), 1),
     "setuidgid": _Prefix((), 1), "softlimit": _Prefix(tuple("acdfmlnoprst")), "chpst": _Prefix(tuple("uUbeodmcfnpt")), "faketime": _Prefix((), 1),
-    "rlwrap": _Prefix(), "unbuffer": _Prefix(), "catchsegv": _Prefix(), "ltrace.sh": _Prefix(), "firejail": _Prefix(), "proot": _Prefix(tuple("rbwq")),
+    "rlwrap": _Prefix(), "unbuffer": _Prefix(), "catchsegv": _Prefix(), "sshpass": _Prefix(tuple("pfdPe")), "newgrp": _Prefix((), 1), "firejail": _Prefix(), "proot": _Prefix(tuple("rbwq")),
     "bwrap": _Prefix(("bind", "ro-bind", "dev-bind", "proc", "dev", "tmpfs", "chdir", "setenv", "unsetenv", "uid", "gid", "hostname")),
     "watchexec": _Prefix(tuple("wei")), "entr": _Prefix(), "nodemon": _Prefix(tuple("wex"), code=("x", "exec")), "reflex": _Prefix(tuple("rgR")),
     "uv": _Prefix(("with", "python", "p", "extra", "group", "project", "directory"), sub=("run",)), "poetry": _Prefix(("C",), sub=("run",)),
@@ -93,7 +94,7 @@ _PREFIXES: Final[dict[str, _Prefix]] = {
     "doppler": _Prefix(tuple("pc"), sub=("run",), code=("command",)), "dotenv": _Prefix(tuple("fe")), "aws-vault": _Prefix((), 1, sub=("exec",)),
     "nix": _Prefix(("c", "command"), sub=("develop", "shell", "run"), code=("c", "command")), "nix-shell": _Prefix(tuple("pI"), 99, code=("run", "command")),
     "start-stop-daemon": _Prefix(("exec", "startas", "pidfile", "user", "chuid", "chdir", "name"), code=("exec", "startas")),
-    "adb": _Prefix(("s",), sub=("shell",)), "wsl": _Prefix(tuple("du"), code=("e", "exec")), "lxc": _Prefix((), 1, sub=("exec",), contained=True),
+    "adb": _Prefix(("s",), sub=("shell",)), "wsl": _Prefix((*tuple("du"), "distribution", "user")), "lxc": _Prefix((), 1, sub=("exec",), contained=True),
     "docker": _Prefix((), 1, sub=("exec", "run"), contained=True), "podman": _Prefix((), 1, sub=("exec", "run"), contained=True),
     "nerdctl": _Prefix((), 1, sub=("exec", "run"), contained=True), "kubectl": _Prefix((), 1, sub=("exec", "run"), contained=True),
     "oc": _Prefix((), 1, sub=("exec", "rsh"), contained=True), "machinectl": _Prefix((), 1, sub=("shell",), contained=True),
@@ -106,6 +107,23 @@ _CONTAINER = (
     "env", "user", "workdir", "volume", "name", "network", "publish", "label", "entrypoint", "mount", "memory", "cpus", "hostname", "platform", "env-file",
     "namespace", "container", "image", "context", "file", "project-name", "project-directory", "profile", "ulimit", "device", "add-host", "restart", "gpus",
 )  # fmt: skip
+#: Programs that open a shell where no command is given.
+_SHELL_OPENERS = frozenset(
+    (
+        "chroot",
+        "unshare",
+        "nsenter",
+        "nix-shell",
+        "fakeroot",
+        "proot",
+        "newgrp",
+        "sg",
+        "setpriv",
+        "script",
+        "distrobox",
+        "machinectl",
+    )
+)
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
 _SSH = tuple("bcDEeFIiJLlmOopQRSWw")
 
@@ -130,27 +148,50 @@ def _prefixed(call: Call, prefix: _Prefix) -> list[Call | Code]:
         return []
     if prefix.sub:
         args = _after_sub(args, prefix)
-    valued = _CONTAINER if prefix.contained else prefix.valued
+    valued = _CONTAINER if prefix.contained else (*prefix.valued, *prefix.code)
     options = Options(args, valued, mixed=False)
     found: list[Call | Code] = [
         Code(as_code(value.text), call.inner(call.args), value.span) for value in options.values(*prefix.code)
     ] if prefix.code else []  # fmt: skip
     rest = options.operands
+    if call.name == "env" and rest and rest[0].text == "-":
+        rest = rest[1:]
     environment = dict(call.environment)
     while prefix.assigns and rest and (match := _ASSIGNMENT.match(rest[0].text)):
         environment[match[0][:-1]] = rest[0].after(match[0])
         rest = rest[1:]
     if call.name == "env":
         found += _split_strings(call, options, rest)
-    skipped, rest = rest[: prefix.operands], rest[prefix.operands :]
+    rest = rest[prefix.operands :]
     if rest and rest[0].text == "--":
         rest = rest[1:]
-    if rest and not (call.name == "flock" and rest[0].text == "-c"):
-        found.append(call.inner(rest, environment=environment, contained=call.contained or prefix.contained))
-    elif rest and len(rest) > 1:
+    if len(rest) > 1 and call.name == "flock" and rest[0].text in {"-c", "--command"}:
         found.append(Code(as_code(rest[1].text), call.inner(call.args), rest[1].span))
-    _ = skipped
+    elif rest:
+        scope = _elsewhere(call, options)
+        contained = call.contained or prefix.contained
+        found.append(call.inner(rest, environment=environment, contained=contained, scope=scope))
+    elif call.stdin.given and (
+        call.name in _SHELL_OPENERS or (call.name in {"sudo", "doas"} and options.has("s", "shell", "i", "login"))
+    ):
+        found += _stdin_as_code(call)
     return found
+
+
+def _elsewhere(call: Call, options: Options) -> Scope:
+    """The scope of a command that is run in another directory: `env -C`, `sudo -D`."""
+    names = {"env": ("C", "chdir"), "sudo": ("D", "chdir"), "unshare": ("w", "wd")}.get(call.name)
+    folder = options.value(*names) if names else None
+    if folder is None:
+        return call.scope
+    scope = call.scope.copy()
+    scope.change_directory(folder)
+    return scope
+
+
+def _stdin_as_code(call: Call) -> list[Call | Code]:
+    """The standard input of a shell that is opened."""
+    return [call.inner([Arg("sh", span=call.span)])]
 
 
 def _split_strings(call: Call, options: Options, rest: Sequence[Arg]) -> list[Call | Code]:
@@ -187,15 +228,30 @@ def _quoted(text: str) -> str:
 def _su(call: Call) -> list[Call | Code]:
     """`su -c CODE`, `runuser -u USER -- COMMAND`."""
     args = list(call.args[1:])
-    options = Options(
-        args, ("c", "s", "u", "g", "G", "w", "command", "shell", "user", "group"), mixed=call.name == "su"
+    valued = (
+        "c",
+        "s",
+        "u",
+        "g",
+        "G",
+        "w",
+        "command",
+        "session-command",
+        "shell",
+        "user",
+        "group",
+        "whitelist-environment",
     )
+    options = Options(args, valued)
+    if call.name == "runuser" and options.has("u", "user"):
+        options = Options(args, valued, mixed=False)
+        return [call.inner(options.operands)] if options.operands else []
+    # The last one counts; whichever it is, none may do harm.
     found: list[Call | Code] = [
-        Code(as_code(value.text), call.inner(call.args), value.span) for value in options.values("c", "command")
+        Code(as_code(value.text), call.inner(call.args), value.span)
+        for value in options.values("c", "command", "session-command")
     ]
-    if call.name == "runuser" and options.has("u", "user") and options.operands:
-        found.append(call.inner(options.operands))
-    return found
+    return found or (_stdin_as_code(call) if call.stdin.given else [])
 
 
 def _watch(call: Call) -> list[Call | Code]:
@@ -217,8 +273,17 @@ def _script(call: Call) -> list[Call | Code]:
 
 def _ssh(call: Call) -> list[Call | Code]:
     options = Options(call.args[1:], _SSH, mixed=False)
+    words = options.operands[1:]
+    if words and words[0].text == "--":
+        words = words[1:]
+    if not words and call.stdin.given and options.operands and not options.has("N", "W"):
+        return _stdin_as_code(call)
     # What comes from here goes to the command there.
-    return _words_as_code(call, options.operands[1:])
+    return _words_as_code(call, words)
+
+
+#: Lines of input of which each is looked at.
+_MOST_LINES: Final = 16
 
 
 def _xargs(call: Call) -> list[Call | Code]:
@@ -242,8 +307,9 @@ def _xargs(call: Call) -> list[Call | Code]:
     replaced = options.value("I", "replace") or ("{}" if options.has("i", "I", "replace") else None)
     if not replaced:
         return [call.inner([*words, *given], stdin=NOTHING)]
-    value = given[0].text if len(given) == 1 else UNKNOWN
-    return [call.inner([_put(word, replaced, value, given) for word in words], stdin=NOTHING)]
+    lines = [line.strip() for line in (text or "").split("\n") if line.strip()]
+    values = lines if given[0].known and 0 < len(lines) <= _MOST_LINES else [UNKNOWN]
+    return [call.inner([_put(word, replaced, value, given) for word in words], stdin=NOTHING) for value in values]
 
 
 def _put(word: Arg, mark: str, value: str, given: Sequence[Arg]) -> Arg:
@@ -281,6 +347,8 @@ def _parallel(call: Call) -> list[Call | Code]:
         if cut is None and call.stdin.given:
             found.append(Code(as_code(call.stdin.text or UNKNOWN), call.inner(call.args), call.span))
         return found
+    if cut is None and call.stdin.text and UNKNOWN not in call.stdin.text and len(call.stdin.text) < 10_000:
+        values = [Arg(line, span=call.span, origins=call.stdin.origins) for line in call.stdin.text.split("\n") if line]
     text = values[0].text if len(values) == 1 else UNKNOWN
     words = [_put(word, "{}", text, values) for word in command]
     if words == command:
@@ -328,7 +396,8 @@ def is_narrowed(args: Sequence[Arg]) -> bool:
     """Whether a search looks for some things only."""
     return any(
         arg.text.startswith(("-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-size", "-maxdepth"))
-        for arg in args
+        and not (following is not None and following.text in {"*", ".*", "**"})
+        for arg, following in zip(args, [*args[1:], None], strict=True)
     )
 
 
@@ -354,14 +423,54 @@ def _tmux(call: Call) -> list[Call | Code]:
     options = Options(call.args[1:], tuple("LSfcFnstxyeE"))
     words = options.operands[1:]
     if call.name == "screen":
-        options = Options(call.args[1:], tuple("cehpSstTX"), mixed=False)
+        options = Options(call.args[1:], tuple("cehpSstT"), mixed=False)
+        if options.has("X") and options.operands:
+            verb, *words = options.operands
+            return _words_as_code(call, words) if verb.text in {"stuff", "exec", "screen"} else []
         return [call.inner(options.operands)] if options.operands else []
     if words:
         found = _words_as_code(call, [word for word in words if word.text not in {"Enter", "C-m", "ENTER"}])
     return found
 
 
+def _terminal(call: Call) -> list[Call | Code]:
+    """`xterm -e COMMAND`, `gnome-terminal -- COMMAND`."""
+    args = list(call.args[1:])
+    cut = next((index for index, arg in enumerate(args) if arg.text in {"-e", "-x", "--", "--command"}), None)
+    words = [] if cut is None else args[cut + 1 :]
+    return _words_as_code(call, words) if len(words) == 1 else [call.inner(words)] if words else []
+
+
+def _sg(call: Call) -> list[Call | Code]:
+    """`sg GROUP -c CODE`, `sg GROUP CODE`."""
+    words = [arg for arg in call.args[2:] if arg.text != "-c"]
+    return _words_as_code(call, words[:1]) or (_stdin_as_code(call) if call.stdin.given else [])
+
+
+def _capsh(call: Call) -> list[Call | Code]:
+    """What stands after `--` are words for bash."""
+    cut = next((index for index, arg in enumerate(call.args) if arg.text in {"--", "=="}), None)
+    return [] if cut is None else [call.inner([Arg("bash", span=call.args[0].span), *call.args[cut + 1 :]])]
+
+
+def _ansible(call: Call) -> list[Call | Code]:
+    """`ansible HOSTS -a CODE`, unless the module takes something else."""
+    options = Options(call.args[1:], tuple("aBefilmMPTu"), mixed=True)
+    if (options.value("m") or "command") not in {
+        "command",
+        "shell",
+        "raw",
+        "script",
+        "ansible.builtin.shell",
+        "ansible.builtin.command",
+    }:
+        return []
+    return [Code(as_code(value.text), call.inner(call.args), value.span) for value in options.values("a", "args")]
+
+
 _SPECIAL: Final[dict[str, Callable[[Call], list[Call | Code]]]] = {
     "su": _su, "runuser": _su, "watch": _watch, "script": _script, "ssh": _ssh, "autossh": _ssh, "mosh": _ssh, "xargs": _xargs, "gxargs": _xargs,
     "parallel": _parallel, "find": _find, "gfind": _find, "fd": _fd, "fdfind": _fd, "hyperfine": _hyperfine, "tmux": _tmux, "screen": _tmux,
+    **dict.fromkeys(("xterm", "rxvt", "urxvt", "konsole", "gnome-terminal", "xfce4-terminal", "alacritty", "kitty", "foot"), _terminal),
+    "sg": _sg, "capsh": _capsh, "ansible": _ansible,
 }  # fmt: skip

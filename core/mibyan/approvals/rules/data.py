@@ -23,7 +23,7 @@ _WHERE = re.compile(r"\bWHERE\b", re.IGNORECASE)
 _MONGO = re.compile(
     r"\.(?:dropDatabase|drop|dropIndexes|dropUser|deleteMany|remove)\s*\(\s*(?:\{\s*\}\s*)?\)|\bdb\.dropDatabase\b"
 )
-_REDIS = re.compile(r"\b(?:FLUSHALL|FLUSHDB|SHUTDOWN|DEBUG\s+SEGFAULT|CONFIG\s+SET)\b", re.IGNORECASE)
+_REDIS = re.compile(r"\s*(?:FLUSHALL|FLUSHDB|SHUTDOWN|DEBUG\s+SEGFAULT|CONFIG\s+SET)\b", re.IGNORECASE)
 _BANG = re.compile(r"(?:^|\n)\s*(?:\\!|\.shell|\.system|!|system)\s+(.+)")
 
 
@@ -58,7 +58,9 @@ def _mongo(call: Call) -> Iterator[Found]:
 
 
 def _redis(call: Call) -> Iterator[Found]:
-    if _REDIS.search(" ".join([*call.words, call.stdin.text or ""])):
+    operands = Options(call.args[1:], ("h", "p", "a", "n", "u", "s", "r", "i", "user", "pass")).operands
+    command = " ".join(arg.text for arg in operands)
+    if _REDIS.match(command) or (call.stdin.given and any(map(_REDIS.match, (call.stdin.text or "").split("\n")))):
         yield "sql", call.span
 
 
@@ -94,6 +96,12 @@ def _django(call: Call) -> Iterator[Found]:
         yield "sql", call.span
 
 
+def _managed(call: Call) -> Iterator[Found]:
+    """`python manage.py flush`, `php artisan migrate:fresh`."""
+    if call.words and call.words[0].rpartition("/")[2] in {"manage.py", "artisan", "bin/console"}:
+        yield from _django(call)
+
+
 def _prisma(call: Call) -> Iterator[Found]:
     if [word for word in call.words if not word.startswith("-")][:2] in (
         ["migrate", "reset"],
@@ -112,5 +120,5 @@ CHECKS: Final[dict[str, Checker]] = {
     **dict.fromkeys(("mongosh", "mongo"), _mongo), **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), _redis), "dropdb": _always, "dropuser": _always, "mysqladmin": _admin, "mariadb-admin": _admin,
     "rabbitmqctl": lambda call: [("sql", call.span)] if any(word in {"reset", "force_reset", "delete_queue", "delete_vhost", "purge_queue", "stop", "stop_app"} for word in call.words) else [],
     "kafka-topics": lambda call: [("sql", call.span)] if "--delete" in call.words else [], "kafka-topics.sh": lambda call: [("sql", call.span)] if "--delete" in call.words else [],
-    **dict.fromkeys(("rails", "rake", "artisan", "mix"), _django), "prisma": _prisma, "sequelize": _django, "manage.py": _django, "alembic": lambda call: [("sql", call.span)] if call.words[:2] == ["downgrade", "base"] else [],
+    **dict.fromkeys(("rails", "rake", "artisan", "mix"), _django), **dict.fromkeys(("python", "python3", "php"), _managed), "prisma": _prisma, "sequelize": _django, "manage.py": _django, "alembic": lambda call: [("sql", call.span)] if call.words[:2] == ["downgrade", "base"] else [],
 }  # fmt: skip

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from mibyan.approvals.shell.call import Call
     from mibyan.approvals.shell.values import Arg
 
-_MAKERS: Final = re.compile(
-    r"mkfs(?:\.\w+)?|mke2fs|mkdosfs|mkntfs|mkexfatfs|newfs(?:_\w+)?|mkreiserfs|mkudffs|mkisofs-dev"
-)
+_MAKERS: Final = re.compile(r"mkfs(?:\.\w+)?|mke2fs|mkdosfs|mkntfs|mkexfatfs|newfs(?:_\w+)?|mkreiserfs|mkudffs")
 
 
 def is_maker(name: str) -> bool:
@@ -115,15 +113,21 @@ def _verbs(rule: str, *verbs: str) -> Callable[[Call], Iterator[Found]]:
     return check
 
 
+def _zpool(call: Call) -> Iterator[Found]:
+    yield from _verbs("volume_delete", "destroy", "labelclear")(call)
+    if call.words[:1] in (["create"], ["add"], ["replace"]) and "-n" not in call.words:
+        yield from (("format_fs", arg.span) for arg in _disks(call))
+
+
 CHECKS: Final[dict[str, Checker]] = {
-    "mkswap": _if_disk("format_fs"), "wipefs": _if_disk("format_fs", only=("-a", "--all", "-o", "--offset", "-fa", "-af")),
+    "mkswap": _if_disk("format_fs"), "wipefs": _if_disk("format_fs", only=("-a", "--all", "-o", "--offset", "-fa", "-af"), unless=("-n", "--no-act")),
     "blkdiscard": _if_disk("block_device_write"), "parted": _parted, "fdisk": _fdisk, "cfdisk": _fdisk, "gdisk": _fdisk,
     "sfdisk": _if_disk("format_fs", unless=("-l", "-d", "--list", "--dump", "-V", "--verify", "-s", "-J", "--json", "-n", "--no-act")), "sgdisk": _sgdisk,
     "diskutil": _diskutil, "cryptsetup": _cryptsetup, "hdparm": _verbs("format_fs", "--security-erase", "--security-erase-enhanced", "--trim-sector-ranges", "--make-bad-sector"),
     "nvme": _verbs("format_fs", "format", "sanitize", "write-zeroes", "delete-ns"), "badblocks": _if_disk("block_device_write", only=("-w",)),
-    "mdadm": _verbs("format_fs", "--zero-superblock"), "dmsetup": _verbs("volume_delete", "remove", "remove_all", "wipe_table"),
+    "mdadm": _verbs("format_fs", "--zero-superblock", "--create", "-C"), "pvcreate": _if_disk("format_fs"), "vgcreate": _if_disk("format_fs"), "dmsetup": _verbs("volume_delete", "remove", "remove_all", "wipe_table"),
     "lvremove": _verbs("volume_delete"), "vgremove": _verbs("volume_delete"), "pvremove": _verbs("volume_delete"), "lvreduce": _verbs("volume_delete"),
-    "zpool": _verbs("volume_delete", "destroy", "labelclear"), "zfs": _verbs("volume_delete", "destroy", "rollback"), "btrfs": _verbs("volume_delete", "delete"),
+    "zpool": _zpool, "zfs": _verbs("volume_delete", "destroy", "rollback"), "btrfs": _verbs("volume_delete", "delete"),
     "partx": _verbs("volume_delete", "-d", "--delete"), "tune2fs": _if_disk("format_fs_file"), "fsck": _if_disk("format_fs_file", only=("-y", "-f")),
     "dd_rescue": _if_disk("block_device_write"), "ddrescue": _if_disk("block_device_write"), "partclone.restore": _if_disk("block_device_write"), "flashrom": _verbs("block_device_write", "-w", "--write", "-E", "--erase"),
 }  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mibyan.approvals.paths import is_disk, is_secret, is_system_file, loses_machine, write_rule
 from mibyan.approvals.shell.options import Options
-from mibyan.approvals.shell.values import HOME
+from mibyan.approvals.shell.values import HOME, UNKNOWN
 from mibyan.approvals.streams import fetched_into
 from mibyan.approvals.wrappers import find_starts
 
@@ -35,7 +35,8 @@ def _lost(call: Call, arg: Arg, *, found: bool = False) -> str | None:
 
 
 def _rm(call: Call) -> Iterator[Found]:
-    options = Options(call.args[1:])
+    # What isn't known at a word's beginning may be nothing: `rm $1-rf /`.
+    options = Options([arg.after(UNKNOWN) if arg.text.startswith(f"{UNKNOWN}-") else arg for arg in call.args[1:]])
     recursive = options.has("r", "R", "recursive") or call.name in {"rimraf", "srm", "deltree"}
     if options.has("no-preserve-root"):
         recursive = True
@@ -46,6 +47,8 @@ def _rm(call: Call) -> Iterator[Found]:
     for arg in options.operands:
         if (recursive or "find" in call.via) and (lost := _lost(call, arg, found="find" in call.via)):
             yield lost, arg.span
+        elif write_rule(path_of(call, arg)) == "policy_file_write" and not recursive:
+            yield "policy_file_write", arg.span
         elif is_system_file(path_of(call, arg)):
             yield "system_path_delete", arg.span
         elif (
@@ -76,13 +79,19 @@ def _is_shallow(words: list[str]) -> bool:
     )
 
 
-def writes(call: Call, targets: Iterable[Arg]) -> Iterator[Found]:
-    """The rules about writing to some paths."""
+def writes(call: Call, targets: Iterable[Arg], *, but: frozenset[str] = frozenset()) -> Iterator[Found]:
+    """The rules about writing to some paths.
+
+    Args:
+        call: The call that writes.
+        targets: The paths.
+        but: Rules that don't count.
+    """
     for arg in targets:
         path = path_of(call, arg)
         if path.startswith(("/dev/tcp/", "/dev/udp/")):
             yield "reverse_shell", arg.span
-        elif rule := write_rule(path):
+        elif (rule := write_rule(path)) and rule not in but:
             yield rule, arg.span
 
 
@@ -100,7 +109,10 @@ def _copy(call: Call) -> Iterator[Found]:
         found = list(writes(call, [target]))
         yield from found
         if not found:
-            yield from writes(call, [_inside(target, source) for source in sources])
+            inside = [_inside(target, source) for source in sources]
+            yield from writes(call, inside, but=frozenset(("project_config_write",)))
+    if call.name in {"install", "ginstall"} and any(_opens(value.text) for value in options.values("m", "mode")):
+        yield "permissions", call.span
     if call.name == "mv":
         for source in sources:
             if _lost(call, source):
@@ -123,11 +135,48 @@ def _inside(folder: Arg, source: Arg) -> Arg:
     return Made(f"{folder.text.rstrip('/')}/{name}" if ends else folder.text, span=folder.span)
 
 
-def _operands(*valued: str) -> Checker:
+def _operands(*valued: str, but: tuple[str, ...] = ()) -> Checker:
     def check(call: Call) -> Iterator[Found]:
-        yield from writes(call, Options(call.args[1:], valued).operands)
+        yield from writes(call, Options(call.args[1:], valued).operands, but=frozenset(but))
 
     return check
+
+
+def _mkdir(call: Call) -> Iterator[Found]:
+    options = Options(call.args[1:], ("m", "mode"))
+    yield from writes(
+        call, options.operands, but=frozenset(("project_config_write", "credential_write", "policy_file_write"))
+    )
+    if any(_opens(value.text) for value in options.values("m", "mode")):
+        yield "permissions", call.span
+
+
+def _last_operand(*valued: str) -> Checker:
+    """A program that writes to its last operand, such as `scp`."""
+
+    def check(call: Call) -> Iterator[Found]:
+        operands = Options(call.args[1:], valued).operands
+        yield from writes(call, operands[-1:] if len(operands) > 1 and ":" not in operands[-1].text else [])
+
+    return check
+
+
+def _yq(call: Call) -> Iterator[Found]:
+    options = Options(call.args[1:], ("o", "p", "output-format"))
+    if options.has("i", "inplace"):
+        yield from writes(call, options.operands[1:])
+
+
+def _awk(call: Call) -> Iterator[Found]:
+    options = Options(call.args[1:], tuple("Fvfi"), mixed=False)
+    if options.value("i", "include") == "inplace":
+        yield from writes(call, options.operands[1:])
+
+
+def _sudoedit(call: Call) -> Iterator[Found]:
+    options = Options(call.args[1:], tuple("ughpCrtTURD"), mixed=False)
+    if call.name == "sudoedit" or options.has("e", "edit"):
+        yield from writes(call, options.operands)
 
 
 def _dd(call: Call) -> Iterator[Found]:
@@ -199,7 +248,7 @@ def _chmod(call: Call) -> Iterator[Found]:
         arg
         for arg in call.args[1:]
         if not re.fullmatch(
-            r"-[RvcfHLP]+|--(?:recursive|verbose|changes|silent|quiet|preserve-root|no-preserve-root|reference=.*)",
+            r"-[RvcfHLP]+|--|--(?:recursive|verbose|changes|silent|quiet|preserve-root|no-preserve-root|reference=.*)",
             arg.text,
         )
     ]
@@ -255,6 +304,8 @@ def _chattr(call: Call) -> Iterator[Found]:
 
 def _shred(call: Call) -> Iterator[Found]:
     options = Options(call.args[1:], ("n", "s", "iterations", "size", "random-source"))
+    if _SEARCHERS & {*call.via}:
+        yield "find_delete", call.span
     for arg in options.operands:
         path = path_of(call, arg)
         if is_disk(path):
@@ -273,6 +324,12 @@ def _crontab(call: Call) -> Iterator[Found]:
 
 def _firewall(call: Call) -> Iterator[Found]:
     words = [word for word in call.words if not word.startswith("-") or len(word) <= 3]
+    if call.name == "firewall-cmd":
+        words += (
+            ["add"]
+            if any(re.match(r"--(?:add|remove|set|change|panic-on|reload)", word) for word in call.words)
+            else []
+        )
     changes = {
         "-F",
         "-X",
@@ -286,6 +343,7 @@ def _firewall(call: Call) -> Iterator[Found]:
         "flush",
         "delete",
         "disable",
+        "enable",
         "reset",
         "allow",
         "deny",
@@ -304,11 +362,18 @@ def _sysctl(call: Call) -> Iterator[Found]:
         yield "system_config_write", call.span
 
 
-def _always(rule: str) -> Callable[[Call], Iterator[Found]]:
+def _always(rule: str, *unless: str) -> Callable[[Call], Iterator[Found]]:
     def check(call: Call) -> Iterator[Found]:
-        yield rule, call.span
+        if not any(word in unless for word in call.words):
+            yield rule, call.span
 
     return check
+
+
+def _network_device(call: Call) -> Iterator[Found]:
+    """`ip link set eth0 down`, `ifconfig eth0 down`, `nmcli con delete x`."""
+    if {"down", "del", "delete", "flush", "off", "replace"} & {*call.words}:
+        yield "system_config_write", call.span
 
 
 _SHOWING: Final = frozenset((
@@ -341,14 +406,19 @@ def redirections(call: Call) -> Iterator[Found]:
 CHECKS: Final[dict[str, Checker]] = {
     **dict.fromkeys(("rm", "unlink", "rmdir", "rimraf", "srm", "trash-empty", "grm"), _rm), "find": _find, "gfind": _find,
     **dict.fromkeys(("cp", "mv", "ln", "install", "gcp", "gmv", "gln", "ginstall"), _copy),
-    **dict.fromkeys(("tee", "sponge", "touch", "gtee", "ed", "ex"), _operands()), "truncate": _operands("s", "r", "o", "size"), "fallocate": _operands("l", "o", "length"),
-    "dd": _dd, "gdd": _dd, "dcfldd": _dd, "sed": _sed, "gsed": _sed, "perl": _perl, "ruby": _perl,
+    **dict.fromkeys(("tee", "sponge", "gtee", "ed", "ex", "patch"), _operands()), "touch": _operands("d", "r", "t", but=("project_config_write",)),
+    "mkdir": _mkdir, **dict.fromkeys(("scp", "sftp"), _last_operand(*"cFiJloPDS")), "qemu-img": _last_operand(*"fOoB"), "yq": _yq,
+    **dict.fromkeys(("awk", "gawk"), _awk), **dict.fromkeys(("sudo", "sudoedit"), _sudoedit), **dict.fromkeys(("ip", "ifconfig", "nmcli", "route"), _network_device), "truncate": _operands("s", "r", "o", "size"), "fallocate": _operands("l", "o", "length"),
+    "dd": _dd, "gdd": _dd, "dcfldd": _dd, "dc3dd": _dd, "sed": _sed, "gsed": _sed, "perl": _perl, "ruby": _perl,
     **dict.fromkeys(("curl", "wget", "wget2", "aria2c", "axel", "http", "https", "xh"), _fetch),
     **dict.fromkeys(("tar", "gtar", "bsdtar", "unzip", "7z", "cpio"), _unpack), "rsync": _rsync, "chmod": _chmod, "gchmod": _chmod,
     "chown": _chown, "chgrp": _chown, "setfacl": _setfacl, "chattr": _chattr, "shred": _shred, "wipe": _shred, "crontab": _crontab,
     **dict.fromkeys(("iptables", "ip6tables", "nft", "ufw", "pfctl", "firewall-cmd", "ebtables"), _firewall), "sysctl": _sysctl,
-    **dict.fromkeys(("visudo", "vipw", "vigr", "useradd", "userdel", "usermod", "groupadd", "groupdel", "groupmod", "adduser", "deluser", "chpasswd",
-                     "passwd", "chsh", "update-alternatives", "insmod", "rmmod", "modprobe", "setenforce", "swapoff"),
+    "visudo": _always("system_config_write", "-c", "--check"), "passwd": _always("system_config_write", "-S", "--status"),
+    "update-alternatives": _always("system_config_write", "--list", "--display", "--query", "--get-selections"), "csrutil": _unless_shown("system_config_write"),
+    "spctl": _always("system_config_write", "--status", "-a", "--assess"),
+    **dict.fromkeys(("vipw", "vigr", "useradd", "userdel", "usermod", "groupadd", "groupdel", "groupmod", "adduser", "deluser", "chpasswd",
+                     "chsh", "insmod", "rmmod", "modprobe", "setenforce", "swapoff"),
                     _always("system_config_write")), **dict.fromkeys(("hostnamectl", "timedatectl", "localectl", "resolvectl"), _unless_shown("system_config_write")),
     "ssh-copy-id": _always("credential_write"), "ssh-keygen": _ssh_keygen,
 }  # fmt: skip

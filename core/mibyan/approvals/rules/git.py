@@ -52,35 +52,45 @@ def check(call: Call) -> Iterator[Found]:
     one = _VERBS.get(verb)
     if one is not None and one(args):
         yield "git_destructive", call.span
-    if (
-        verb == "config"
-        and any(re.match(r"(?i)alias\.", arg.text) for arg in args)
-        and any(arg.text.startswith("!") for arg in args)
+    if any(value.text.startswith("ext::") for value in args) or any(
+        "/" in value.text for value in options.values("exec-path")
     ):
         yield "exec_flag", call.span
-    if any(value.text.startswith("ext::") for value in args):
-        yield "exec_flag", call.span
-    _ = options
 
 
 def executed(call: Call) -> Executed:
     """The commands that a call of git runs."""
     found = Executed()
     options, verb, args = _split(call)
-    for value in options.values("c"):
-        name, _, text = value.text.partition("=")
-        arg = value.after(f"{name}=")
-        if re.match(r"(?i)alias\.", name):
-            if text.startswith("!"):
-                found.add_code(call, arg.after("!"))
-            else:
-                found.add_code(call, Arg(f"git {text}", span=arg.span))
-        elif _COMMANDS.fullmatch(name) and text and text not in {"true", "false", ""}:
-            found.add_command(call, arg.after("!") if text.startswith("!") else arg)
-        elif name.lower() == "core.hookspath" and text != "/dev/null":
-            found.rules.append(("exec_flag", value.span))
+    settings = options.values("c")
+    if verb == "clone":
+        settings += Options(args, ("c", "config", "b", "o", "u")).values("c", "config")
+    for value in settings:
+        name, _, _text = value.text.partition("=")
+        _set(call, name, value.after(f"{name}="), found)
+    if verb == "config":
+        given = [arg for arg in Options(args, ("f", "file", "blob", "type")).operands if arg.text != "set"]
+        if len(given) > 1:
+            _set(call, given[0].text, given[1], found)
     _run_by_verb(call, verb, args, found)
     return found
+
+
+def _set(call: Call, name: str, arg: Arg, found: Executed) -> None:
+    """A setting, if its value is a command."""
+    text = arg.text
+    if re.match(r"(?i)alias\.", name):
+        if text.startswith("!"):
+            found.rules.append(("exec_flag", arg.span))
+            found.add_code(call, arg.after("!"))
+        else:
+            found.add_code(call, Arg(f"git {text}", span=arg.span))
+    elif _COMMANDS.fullmatch(name) and text not in {"true", "false", ""}:
+        helper = name.lower().endswith(".helper") and re.fullmatch(r"[a-z-]+(?: --?[\w=. -]+)?", text)
+        if not helper:
+            found.add_command(call, arg.after("!") if text.startswith("!") else arg)
+    elif name.lower() == "core.hookspath" and text != "/dev/null":
+        found.rules.append(("exec_flag", arg.span))
 
 
 def _run_by_verb(call: Call, verb: str, args: list[Arg], found: Executed) -> None:
@@ -95,7 +105,7 @@ def _run_by_verb(call: Call, verb: str, args: list[Arg], found: Executed) -> Non
         found.add_code(call, Arg(" ".join(arg.text for arg in args[1:]), span=args[1].span))
     elif verb == "rebase":
         for value in Options(args, ("x", "exec", "onto", "s", "X")).values("x", "exec"):
-            found.add_code(call, value)
+            found.add_command(call, value)
     elif verb == "filter-branch":
         for value in Options(
             args,
@@ -121,7 +131,7 @@ def _run_by_verb(call: Call, verb: str, args: list[Arg], found: Executed) -> Non
             "setup",
         ):
             found.add_code(call, value)
-    elif verb in {"fetch", "clone", "ls-remote", "pull", "push"}:
+    elif verb in {"fetch", "clone", "ls-remote", "pull", "push", "archive"}:
         for value in Options(args, ("u", "upload-pack", "receive-pack", "exec", "o", "b", "c", "config")).values(
             "upload-pack", "receive-pack", "exec"
         ):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from mibyan.approvals.shell.call import program_name
 from mibyan.approvals.shell.options import Options
-from mibyan.approvals.shell.values import PROCESS_IDS
+from mibyan.approvals.shell.values import PROCESS_IDS, SHELL_OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,10 +35,10 @@ _UNIT_VALUES = (
     "root",
     "state",
 )
-_POWER = frozenset(("reboot", "poweroff", "halt", "kexec", "soft-reboot", "emergency", "rescue"))
+_POWER = frozenset(("reboot", "poweroff", "halt", "kexec", "soft-reboot"))
 _STOPPING = frozenset((
     "stop", "restart", "try-restart", "reload-or-restart", "condrestart", "force-reload", "kill", "disable", "mask", "isolate", "set-default", "suspend",
-    "hibernate", "hybrid-sleep", "daemon-reexec", "reset-failed-all", "revert", "terminate", "shutdown", "remove", "down", "unload", "bootout", "delete", "clean",
+    "hibernate", "hybrid-sleep", "daemon-reexec", "reset-failed-all", "revert", "terminate", "shutdown", "remove", "down", "unload", "bootout", "delete", "clean", "rescue", "emergency",
 ))  # fmt: skip
 _KILL = re.compile(r"-{0,2}(?:9|KILL|SIGKILL)", re.IGNORECASE)
 _OURSELVES = re.compile(r"\bmibyan\b", re.IGNORECASE)
@@ -45,14 +46,10 @@ _OURSELVES = re.compile(r"\bmibyan\b", re.IGNORECASE)
 
 def _shutdown(call: Call) -> Iterator[Found]:
     words = call.words
-    if any(word in {"-c", "/a"} for word in words) or call.stdin is None:
-        return
-    if call.name in {"reboot", "halt", "poweroff"} and any(word in {"-w", "--wtmp-only"} for word in words):
-        return
-    if call.name == "shutdown" and not words and not call.via:
+    cancels = any(word in {"-c", "/a"} for word in words)
+    only_notes = call.name != "shutdown" and any(word in {"-w", "--wtmp-only"} for word in words)
+    if not cancels and not only_notes:
         yield "shutdown", call.span
-        return
-    yield "shutdown", call.span
 
 
 def _init(call: Call) -> Iterator[Found]:
@@ -64,7 +61,7 @@ def _systemctl(call: Call) -> Iterator[Found]:
     operands = [arg.text for arg in Options(call.args[1:], _UNIT_VALUES).operands]
     verb = operands[0] if operands else ""
     units = operands[1:]
-    stops = re.compile(r"(?:poweroff|reboot|halt|kexec|shutdown|rescue|emergency|runlevel[06])(?:\.target)?")
+    stops = re.compile(r"(?:poweroff|reboot|halt|kexec|shutdown|runlevel[06])(?:\.target)?")
     if verb in _POWER or (verb in {"isolate", "start"} and any(stops.fullmatch(unit) for unit in units)):
         yield "shutdown", call.span
     elif verb in _STOPPING:
@@ -132,7 +129,8 @@ def _kill(call: Call) -> Iterator[Found]:
             args.insert(0, call.args[1 + len(call.args[1:]) - len(args) - 1])
             break
         signalled = True
-    if any(re.fullmatch(r"-0*1", arg.text) for arg in args):
+    # `kill -1` alone is a signal without a process, or every process: shells differ.
+    if any(re.fullmatch(r"-0*1", arg.text) for arg in args) or words == ["-1"]:
         yield "kill_all", call.span
     if any(arg.text.strip() == "1" for arg in args):
         yield "service", call.span
@@ -153,7 +151,8 @@ def _pkill(call: Call) -> Iterator[Found]:
     signals = [value.text for value in options.values("s", "signal")]
     if call.name == "pkill" and any(not _KILL.fullmatch(signal) for signal in signals) and not hard:
         signals = [signal for signal in signals if _KILL.fullmatch(signal)]
-    if hard or any(_KILL.fullmatch(signal) for signal in signals):
+    by_pattern = call.name == "killall" and options.has("r", "regexp")
+    if hard or by_pattern or any(_KILL.fullmatch(signal) for signal in signals):
         yield "process_kill", call.span
     if any(_OURSELVES.search(arg.text) for arg in options.operands):
         yield "self_termination", call.span
@@ -187,6 +186,12 @@ def _mibyan(call: Call) -> Iterator[Found]:
         yield "self_termination", call.span
 
 
+def _module(call: Call) -> Iterator[Found]:
+    """`python -m mibyan`."""
+    if call.words[:2] == ["-m", "mibyan"]:
+        yield from _mibyan(call.inner(call.args[2:], via=call.via))
+
+
 _POLICY_COMMANDS = {
     ("config", "set"), ("config", "unset"), ("config", "edit"), ("plugins", "trust"), ("plugins", "untrust"), ("plugins", "enable"), ("plugins", "disable"),
     ("plugins", "install"), ("plugins", "uninstall"), ("plugins", "lock"), ("mcp", "add"), ("mcp", "remove"), ("mcp", "login"), ("approvals", "revoke"),
@@ -211,6 +216,9 @@ def _nginx(call: Call) -> Iterator[Found]:
         yield "service", call.span
 
 
+_SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish", "su"))
+
+
 def _sudo(call: Call) -> Iterator[Found]:
     options = Options(
         call.args[1:],
@@ -229,10 +237,9 @@ def _sudo(call: Call) -> Iterator[Found]:
         ),
         mixed=False,
     )
-    if options.has("S", "stdin", "A", "askpass", "s", "shell", "i", "login"):
-        letters = {name for name, _ in options.given}
-        if letters & {"S", "stdin", "A", "askpass"} or not options.operands or letters & {"s", "i", "shell", "login"}:
-            yield "sudo_stdin", call.span
+    opens = len(options.operands) == 1 and program_name(options.operands[0].text) in _SHELLS and not call.stdin.given
+    if opens or options.has("S", "stdin", "A", "askpass", "s", "shell", "i", "login"):
+        yield "sudo_stdin", call.span
 
 
 def _su(call: Call) -> Iterator[Found]:
@@ -243,9 +250,12 @@ def _su(call: Call) -> Iterator[Found]:
 
 def _nc(call: Call) -> Iterator[Found]:
     words = call.words
-    if any(re.fullmatch(r"-[a-zA-Z]*[ec]|--(?:exec|sh-exec|lua-exec)", word) for word in words) or any(
-        re.match(r"(?i)(?:exec|system):", word) for word in words
-    ):
+    if SHELL_OUTPUT in call.stdin.origins:
+        yield "reverse_shell", call.span
+    takes_program = call.name in {"nc", "ncat", "netcat"}
+    if (
+        takes_program and any(re.fullmatch(r"-[a-zA-Z]*[ec]|--(?:exec|sh-exec|lua-exec)", word) for word in words)
+    ) or any(re.match(r"(?i)(?:exec|system):", word) for word in words):
         yield "reverse_shell", call.span
 
 
@@ -253,8 +263,8 @@ CHECKS: Final[dict[str, Checker]] = {
     **dict.fromkeys(("shutdown", "reboot", "halt", "poweroff", "Stop-Computer", "Restart-Computer"), _shutdown), "init": _init, "telinit": _init,
     "kexec": _flag("shutdown", "-e", "--exec", "-f", "--force"), "systemctl": _systemctl, "loginctl": _loginctl,
     **dict.fromkeys(("service", "rc-service", "initctl", "supervisorctl", "pm2", "brew", "sv", "svc", "s6-svc", "monit", "invoke-rc.d", "apachectl", "apache2ctl", "forever", "god", "foreman", "stop", "restart"), _service),
-    "launchctl": _launchctl, "kill": _kill, "pkill": _pkill, "killall": _pkill, "killall5": _flag("kill_all"), "fuser": _fuser, "skill": _flag("process_kill", "-9", "-KILL"), "mibyan": _mibyan,
+    "python": _module, "python3": _module, "launchctl": _launchctl, "kill": _kill, "pkill": _pkill, "killall": _pkill, "killall5": _flag("kill_all"), "fuser": _fuser, "skill": _flag("process_kill", "-9", "-KILL"), "mibyan": _mibyan,
     "busctl": _bus, "dbus-send": _bus, "gdbus": _bus, "qdbus": _bus, "nginx": _nginx, "sudo": _sudo, "doas": _flag("sudo_stdin", "-s"), "su": _su,
-    "nc": _nc, "ncat": _nc, "netcat": _nc, "socat": _nc, "pm-suspend": _flag("service"), "pm-hibernate": _flag("service"), "ipmitool": _flag("service", "off", "cycle", "reset", "soft"),
-    "xcopy-shutdown": _flag("shutdown"), "update-rc.d": _flag("service", "remove", "disable"), "chkconfig": _flag("service", "off", "--del"),
+    **dict.fromkeys(("nc", "ncat", "netcat", "socat", "telnet", "openssl"), _nc), "pm-suspend": _flag("service"), "pm-hibernate": _flag("service"), "ipmitool": _flag("service", "off", "cycle", "reset", "soft"),
+    "pg_ctl": _flag("service", "stop", "restart", "promote"), "pg_ctlcluster": _flag("service", "stop", "restart"), "pkexec": _sudo, "update-rc.d": _flag("service", "remove", "disable"), "chkconfig": _flag("service", "off", "--del"),
 }  # fmt: skip

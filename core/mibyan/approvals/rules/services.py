@@ -175,13 +175,13 @@ _PACKAGES = "package_uninstall"
 def _package(
     *verbs: str,
     valued: tuple[str, ...] = (),
-    dry: tuple[str, ...] = ("--dry-run", "-s", "--simulate", "--just-print", "-n"),
+    dry: tuple[str, ...] = ("--dry-run", "-s", "--simulate", "--just-print"),
 ) -> Checker:
     """A rule about a package manager's verb: its first operand, or the second after `global`."""
 
     def check(call: Call) -> Iterator[Found]:
         operands = [arg.text for arg in Options(call.args[1:], valued).operands]
-        if operands[:1] in (["global"], ["tool"], ["env"], ["pip"], ["self"], ["plugin"], ["profile"]):
+        if operands[:1] in (["global"], ["tool"], ["env"], ["pip"], ["self"], ["plugin"], ["profile"], ["toolchain"]):
             operands = operands[1:]
         if operands and operands[0] in verbs and not any(word in dry for word in call.words):
             yield _PACKAGES, call.span
@@ -248,6 +248,14 @@ def _python_module(call: Call) -> Iterator[Found]:
             yield from _fetches(call.inner(rest))
 
 
+def _mercurial(call: Call) -> Iterator[Found]:
+    verb = call.words[0] if call.words else ""
+    if verb in {"strip", "purge", "rollback"} or (
+        verb in {"update", "up", "checkout"} and {"-C", "--clean"} & {*call.words}
+    ):
+        yield "git_destructive", call.span
+
+
 def _both(*checks: Checker) -> Checker:
     def check(call: Call) -> Iterator[Found]:
         for one in checks:
@@ -263,7 +271,7 @@ _CLOUD = ("delete", "destroy", "remove", "purge", "deallocate", "terminate", "rm
 CHECKS: Final[dict[str, Checker]] = {
     **dict.fromkeys(("docker", "podman", "nerdctl"), _docker), "docker-compose": _compose, "podman-compose": _compose,
     "terraform": _terraform, "tofu": _terraform, "terragrunt": _terraform, "kubectl": _kubectl, "oc": _kubectl, "k": _kubectl,
-    "helm": _verbs(_INFRA, "uninstall", "delete", "del ", "un ", "rollback", "repo remove"), "helmfile": _verbs(_INFRA, "destroy", "delete"), "aws": _aws,
+    "helm": _verbs(_INFRA, "uninstall", "delete", "del ", "un ", "rollback", "repo remove", "plugin uninstall", valued=("n", "namespace", "kube-context", "kubeconfig"), dry=("--dry-run",)), "helmfile": _verbs(_INFRA, "destroy", "delete"), "aws": _aws,
     **dict.fromkeys(("gcloud", "az", "doctl", "ibmcloud", "oci", "aliyun", "linode-cli", "hcloud", "scw", "exo", "openstack", "ovhcloud", "yc", "tccli"), _anywhere(_INFRA, *_CLOUD)),
     "gsutil": _verbs(_INFRA, "(?:-m )?(?:rm|rb)\\b"), "s3cmd": _verbs(_INFRA, "del", "rb", "rm"), "mc": _verbs(_INFRA, "rm", "rb"), "rclone": _verbs(_INFRA, "delete", "purge", "rmdirs", "deletefile", "cleanup", "sync"),
     "pulumi": _verbs(_INFRA, "destroy", "stack rm", "state delete"), "cdk": _verbs(_INFRA, "destroy"), "cdktf": _verbs(_INFRA, "destroy"), "sam": _verbs(_INFRA, "delete"), "serverless": _verbs(_INFRA, "remove"), "sls": _verbs(_INFRA, "remove"),
@@ -274,10 +282,11 @@ CHECKS: Final[dict[str, Checker]] = {
     "vault": _verbs(_INFRA, "delete", "(?:kv|secrets|auth|lease|policy|token) (?:delete|destroy|disable|revoke)"), "etcdctl": _verbs(_INFRA, "del"), "lxc": _verbs(_INFRA, "delete", "stop", "restart"), "multipass": _verbs(_INFRA, "delete", "purge", "stop"),
     "qm": _verbs(_INFRA, "destroy", "stop"), "pct": _verbs(_INFRA, "destroy", "stop"), "supabase": _verbs(_INFRA, "db reset", "projects delete"), "railway": _anywhere(_INFRA, "down", "delete"), "ceph": _anywhere(_INFRA, "purge", "destroy", "rm", "delete"),
     "npm": _package("uninstall", "un", "unlink", "remove", "rm", "r", "unpublish", "deprecate", valued=_NPM_VALUES), "pnpm": _package("un", "uninstall", "remove", "rm", "unlink", valued=_NPM_VALUES),
-    "yarn": _package("remove", "unlink", valued=_NPM_VALUES), "bun": _package("remove", "rm", valued=("cwd",)), **dict.fromkeys(("pip", "pip3", "pipx", "uv", "poetry", "pdm", "pipenv", "rye", "hatch", "conda", "mamba", "micromamba", "easy_install"), _both(_package("uninstall", "uninstall-all", "remove", "purge", "prune", valued=("n", "p", "name", "prefix", "python", "group")), _fetches)),
-    **dict.fromkeys(("apt", "apt-get", "aptitude", "dnf", "yum", "microdnf", "zypper", "apk", "pkg", "pkg_delete", "emerge", "xbps-remove", "eopkg", "opkg", "snap", "flatpak", "port", "choco", "scoop", "winget", "urpme", "slackpkg", "swupd", "nala"),
+    "yarn": _package("remove", "unlink", valued=_NPM_VALUES), "bun": _package("remove", "rm", valued=("cwd",)), **dict.fromkeys(("pip", "pip3", "pipx", "uv", "poetry", "pdm", "pipenv", "rye", "hatch", "conda", "mamba", "micromamba", "easy_install"), _both(_package("uninstall", "uninstall-all", "remove", "purge", "prune", valued=("n", "p", "name", "prefix", "python", "group", "proxy", "index-url", "i", "cache-dir", "log", "cert", "timeout", "retries", "trusted-host")), _fetches)),
+    **dict.fromkeys(("apt", "apt-get", "aptitude", "dnf", "yum", "microdnf", "zypper", "apk", "pkg", "pkg_delete", "xbps-remove", "eopkg", "opkg", "snap", "flatpak", "port", "choco", "scoop", "winget", "urpme", "slackpkg", "swupd", "nala"),
                     _package("remove", "purge", "autoremove", "erase", "uninstall", "del", "delete", "rm", "clean-all", "autopurge", "full-purge", valued=_APT)),
-    **{re.sub(r"\$", "", name): _package("uninstall", "remove", "yank", "cleanup") for name in ("gem", "cargo", "opam", "luarocks", "composer", "mix", "stack", "cabal", "nimble", "dotnet", "code", "go", "nix-env", "asdf", "mise", "sdk", "nvm", "pyenv", "rbenv", "rustup")},
-    "brew": _brew, "pacman": _pacman, "yay": _pacman, "paru": _pacman, "rpm": _flags("-e", "--erase"), "dpkg": _flags("-r", "-P", "--remove", "--purge"), "pkgutil": _flags("--forget"), "gunzip-remove": _flags("-x"),
-    **dict.fromkeys(("python", "python3", "py", "python2"), _python_module),
+    **{name: _package("uninstall", "remove", "yank", "cleanup") for name in ("gem", "cargo", "opam", "luarocks", "composer", "mix", "stack", "cabal", "nimble", "dotnet", "asdf", "mise", "sdk", "nvm", "pyenv", "rbenv", "rustup")},
+    "emerge": _flags("-C", "--unmerge", "-c", "--depclean"), "code": _flags("--uninstall-extension"), "nix-env": _flags("-e", "--uninstall"), "bq": _verbs(_INFRA, "rm", "remove"),
+    "svn": _verbs("git_destructive", "revert"), "hg": _mercurial, "brew": _brew, "pacman": _pacman, "yay": _pacman, "paru": _pacman, "rpm": _flags("-e", "--erase"), "dpkg": _flags("-r", "-P", "--remove", "--purge"), "pkgutil": _flags("--forget"),
+    "python": _python_module, "python2": _python_module, "python3": _python_module, "py": _python_module,
 }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -14,12 +13,14 @@ if TYPE_CHECKING:
 
 _TEXTS: Final = re.compile(
     r"\b(?:Remove-Item|ri|rd|rmdir|del|erase|rm)\b(?=.*(?:-Rec|-r\b|/s\b))|\bRemove-(?:Item|Partition|VirtualDisk|ADUser|LocalUser|Service|EventLog|AppxPackage)\b|"
-    r"\b(?:Format-Volume|Clear-Disk|Initialize-Disk|Clear-RecycleBin|Clear-EventLog|Reset-ComputerMachinePassword|Set-ExecutionPolicy|Disable-NetAdapter|Uninstall-\w+)\b|"
+    r"\b(?:Format-Volume|Clear-Disk|Initialize-Disk|Clear-RecycleBin|Clear-EventLog|Reset-ComputerMachinePassword|Clear-Content|Set-ExecutionPolicy|Disable-NetAdapter|Uninstall-\w+)\b|"
     r"\bStop-(?:Process|Service)\b|\b(?:iex|Invoke-Expression)\b|-enc(?:odedcommand)?\b|\bDownload(?:String|File)\b|\bSet-MpPreference\b|\bAdd-MpPreference\b",
     re.IGNORECASE,
 )
 _POWER: Final = re.compile(r"\b(?:Stop-Computer|Restart-Computer)\b", re.IGNORECASE)
-_DELETES: Final = re.compile(r"(?i)/[sfq]")
+_SHOWS: Final = re.compile(
+    r"(?i)\s*(?:Get|Select|Where|Sort|Measure|Test|Group|Compare|ConvertTo|ConvertFrom|Format|Out-String|Out-Host|Write)-?[^;&|`$(){}\n<>]*"
+)
 
 
 def _powershell(call: Call) -> Iterator[Found]:
@@ -30,9 +31,15 @@ def _powershell(call: Call) -> Iterator[Found]:
         call.name.lower() in {"powershell", "pwsh"} and re.search(r"(?i)(?:^|\s)-e(?:c|nc\w*)?\s", text)
     ):
         yield "windows", call.span
-    elif re.search(r"(?i)(?:^|\s)-(?:c|command)\b", text):
+    elif re.search(r"(?i)(?:^|\s)-(?:ExecutionPolicy|ep|exec)\s+(?:Bypass|Unrestricted)|(?:^|\s)-w\w*\s+hidden", text):
+        yield "windows", call.span
+    elif (code := re.search(r"(?i)(?:^|\s)-(?:c|command)\s+(.*)", text, re.DOTALL)) and not _only_shows(code[1]):
         yield "inline_script", call.span
-    _ = base64
+
+
+def _only_shows(code: str) -> bool:
+    """Whether PowerShell code is a pipe of cmdlets that only show something."""
+    return all(_SHOWS.fullmatch(part) for part in code.split("|"))
 
 
 def _cmdlet(call: Call) -> Iterator[Found]:
@@ -74,7 +81,7 @@ def _taskkill(call: Call) -> Iterator[Found]:
 CHECKS: Final[dict[str, Checker]] = {
     **dict.fromkeys(("powershell", "pwsh", "powershell_ise"), _powershell), "iex": _iex, "invoke-expression": _iex, "taskkill": _taskkill, "tskill": _words(r"."),
     "reg": _words(r"^(?:delete|add|import|restore|unload)\b"), "vssadmin": _words(r"delete", r"resize"), "wbadmin": _words("delete"), "bcdedit": _words(r"/set", r"/delete", r"/import"), "diskpart": _words(r"."),
-    "format": _words(r"^[A-Za-z]:"), "cipher": _words(r"/w"), "del": _words(r"/[sfq]\b"), "erase": _words(r"/[sfq]\b"), "rd": _words(r"/s\b"), "sc": _words(r"^(?:\S+ )?(?:delete|stop|config)\b"), "net": _words(r"^(?:stop|user|localgroup|share)\b.*(?:/delete|/add|^stop)", r"^stop\b"),
+    "format": _words(r"^[A-Za-z]:"), "cipher": _words(r"/w"), "del": _words(r"/[sfq]\b"), "erase": _words(r"/[sfq]\b"), "rd": _words(r"/s\b"), "rmdir": _words(r"/s\b"), "sc": _words(r"^(?:\S+ )?(?:delete|stop|config)\b"), "net": _words(r"^(?:stop|user|localgroup|share)\b.*(?:/delete|/add|^stop)", r"^stop\b"),
     "schtasks": _words(r"/(?:delete|create|change)\b"), "wmic": _words(r"\bdelete\b", r"\bcall\b"), "fsutil": _words(r"\b(?:setzerodata|deletejournal|delete)\b"), "takeown": _words(r"/[fr]\b"), "icacls": _words(r"/(?:grant|deny|reset|setowner|inheritance|remove)\b"), "attrib": _words(r"[-+][rhs]\b"), "robocopy": _words(r"/(?:mir|purge|move)\b"),
     "netsh": _words(r"\b(?:delete|reset|set)\b"), "mountvol": _words(r"/d\b"), "chkdsk": _words(r"/[frx]\b"), "sfc": _words(r"/scannow"), "dism": _words(r"/remove"), "certutil": _words(r"-(?:urlcache|decode|delstore|addstore)"), "bitsadmin": _words(r"/transfer"), "mshta": _words("."), "rundll32": _words("."), "regsvr32": _words("."), "setx": _words("."), "subst": _words(r"/d\b"),
 }  # fmt: skip

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 
     from mibyan.approvals.shell.values import Arg
 
-_SHORTEST = 3
+#: Letters of a long option that it may be abbreviated to.
+_SHORTEST = 2
 
 
 class Options:
@@ -75,14 +76,12 @@ class Options:
         return index
 
     def has(self, *names: str) -> bool:
-        """Whether one of some options is given; long ones may be abbreviated to three letters."""
-        return any(_means(given, name) for given, _ in self.given for name in names)
+        """Whether one of some options is given; long ones may be abbreviated."""
+        return any(means(given, name) for given, _ in self.given for name in names)
 
     def values(self, *names: str) -> list[Arg]:
         """The values of options."""
-        return [
-            value for given, value in self.given if value is not None and any(_means(given, name) for name in names)
-        ]
+        return [value for given, value in self.given if value is not None and any(means(given, name) for name in names)]
 
     def value(self, *names: str) -> str | None:
         """The text of the last value of an option."""
@@ -90,7 +89,8 @@ class Options:
         return found[-1].text if found else None
 
 
-def _means(given: str, name: str) -> bool:
+def means(given: str, name: str) -> bool:
+    """Whether a given option is one of that name, perhaps abbreviated."""
     return given == name or (len(given) >= _SHORTEST and len(name) > 1 and name.startswith(given))
 
 

@@ -52,12 +52,10 @@ class Parser:
             raise UnparsableError("it is too long to be judged")
         for _ in range(_MOST_MENDS):
             tree = self._tree(code)
-            # shfmt 3.14 takes `'a'#b` in brackets for a comment; no shell does.
-            wrong = _false_comment(code, tree)
-            if wrong is None:
+            mended = _with_mended_comments(code, tree)
+            if mended is None:
                 return tree
-            raw = code.encode("utf-8", "surrogateescape")
-            code = (raw[:wrong] + b"\\" + raw[wrong:]).decode("utf-8", "surrogateescape")
+            code = mended
         raise UnparsableError("it has comments that are none")
 
     def _tree(self, code: str) -> dict[str, Any]:
@@ -73,10 +71,30 @@ class Parser:
         return tree
 
 
-def _false_comment(code: str, tree: dict[str, Any]) -> int | None:
-    """Where a comment begins, in bytes, that is none: in the middle of a word."""
+def _with_mended_comments(code: str, tree: dict[str, Any]) -> str | None:
+    """The code such that shfmt 3.14 reads its comments as shells do; `None`: it does already.
+
+    shfmt takes `'a'#b` in brackets for a comment, and a backslash at a comment's end for a continuation; no shell does.
+    """
     if "#" not in code:
         return None
+    comments, ends = _comments_and_words(tree)
+    raw = bytearray(code.encode("utf-8", "surrogateescape"))
+    wrong = min(comments & ends, default=None)
+    if wrong is not None:
+        raw[wrong:wrong] = b"\\"
+        return raw.decode("utf-8", "surrogateescape")
+    mended = False
+    for start in comments:
+        end = raw.find(b"\n", start)
+        if end > start and raw[end - 1] == ord("\\"):
+            raw[end - 1] = ord(" ")
+            mended = True
+    return raw.decode("utf-8", "surrogateescape") if mended else None
+
+
+def _comments_and_words(tree: dict[str, Any]) -> tuple[set[int], set[int]]:
+    """Where comments begin, and where words end, in bytes."""
     comments: set[int] = set()
     ends: set[int] = set()
     todo: list[Any] = [tree]
@@ -90,7 +108,7 @@ def _false_comment(code: str, tree: dict[str, Any]) -> int | None:
             elif node.get("Parts"):
                 ends.add(node.get("End", {}).get("Offset", 0))
             todo += [value for value in node.values() if isinstance(value, dict | list)]
-    return min(comments & ends, default=None)
+    return comments, ends
 
 
 def _run(code: str, dialect: str, seconds: float) -> tuple[str | None, str | None]:

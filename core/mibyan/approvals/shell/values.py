@@ -16,6 +16,10 @@ NETWORK: Final = "network"
 DECODED: Final = "decoded"
 CREDENTIAL: Final = "credential"
 PROCESS_IDS: Final = "pids"
+#: Written by a program so that a shell evaluates it, such as `ssh-agent`.
+INITIALISER: Final = "initialiser"
+#: Written by a shell.
+SHELL_OUTPUT: Final = "shell"
 
 NO_ORIGINS: Final[frozenset[str]] = frozenset()
 

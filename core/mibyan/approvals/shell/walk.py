@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from mibyan.approvals.shell.call import Call
-from mibyan.approvals.shell.values import NOTHING, SILENCE, UNKNOWN, Arg, Data, joined
+from mibyan.approvals.shell.values import NOTHING, SILENCE, UNKNOWN, Arg, Data, as_code, joined
 from mibyan.approvals.shell.words import MAX_TEXT, Words
 
 if TYPE_CHECKING:
@@ -68,17 +68,23 @@ class Walker:
         tree = self._parser.parse(text)
         return _Script(self, origin, span).statements(tree.get("Stmts", ()), origin.scope, stdin or origin.stdin)
 
+    def expand_again(self, text: str, call: Call, span: tuple[int, int]) -> None:
+        """Walk what runs in the substitutions of a text that the shell expands once more."""
+        quoted = as_code(text).replace("\\", "\\\\").replace('"', '\\"')
+        self.code(f': "{quoted}"', call.inner(call.args, scope=call.scope.copy()), span)
+
     def call_function(self, call: Call) -> Data:
         """Walk a function's body with a call's arguments."""
         body = call.scope.functions[call.name]
         if call.depth > 8:
             return Data()
         inner = call.inner(call.args, via=call.via)
+        bare, call.scope.bare = call.scope.bare, False
         kept, call.scope.positional = call.scope.positional, [arg.text for arg in call.args[1:]]
         try:
             return _Script(self, inner, call.span).statement(body, call.scope, call.stdin)
         finally:
-            call.scope.positional = kept
+            call.scope.positional, call.scope.bare = kept, bare
 
     def perform(self, call: Call) -> Data:
         """Judge a simple command, and tell what it writes."""
@@ -100,16 +106,20 @@ class _Script:
         return joined([self.statement(node, scope, stdin) for node in nodes])
 
     def statement(self, node: dict[str, Any], scope: Scope, stdin: Data) -> Data:
+        if node.get("Background"):
+            scope = scope.copy()
         words = self._words(scope)
-        stdin, outputs, into = self._redirected(node.get("Redirs") or (), words, stdin)
+        redirections = node.get("Redirs") or ()
+        stdin, outputs, into = self._redirected(redirections, words, stdin)
         command = node.get("Cmd")
         if command is None:
             written = stdin  # `$(<file)`
             self._note_writes(outputs, scope)
         else:
             written = self._command(command, scope, stdin, outputs)
+        more = any(one.get("Op") in {">>", "&>>"} for one in redirections)
         for target in outputs:
-            scope.files[scope.path(target.text)] = written
+            scope.put(scope.path(target.text), written, more=more)
         return SILENCE if into else written
 
     def _words(self, scope: Scope, written: Data = NOTHING) -> Words:
@@ -118,7 +128,11 @@ class _Script:
             given = (written if written.given else Data()) if node.get("Op") == ">(" else NOTHING
             return self.statements(node.get("Stmts") or (), scope.copy(), given)
 
-        return Words(scope, substitute, self._span)
+        def evaluate(text: str) -> None:
+            span = self._span or (0, 0)
+            self._walker.expand_again(text, self._made((), scope, NOTHING), span)
+
+        return Words(scope, substitute, self._span, evaluate)
 
     def _redirected(
         self, nodes: Iterable[dict[str, Any]], words: Words, stdin: Data
@@ -191,19 +205,33 @@ class _Script:
             same = isinstance(before, type(value)) and len(before) + len(value) < MAX_TEXT
             value = before + value if same else UNKNOWN
         if "Index" in node:
+            words.look_into(node["Index"], arithmetic=True)
             value = UNKNOWN
         if keep and name:
-            scope.set(name, value)
+            scope.set(name, value, arg.origins)
         return name, arg
 
     def _walk_DeclClause(self, node: dict[str, Any], scope: Scope, _stdin: Data) -> Data:  # noqa: N802 - shfmt's name
-        words = self._words(scope)
+        words, refers = self._words(scope), False
         for one in node.get("Args") or ():
             if one.get("Name") and not one.get("Naked"):
                 name, arg = self._assigned(one, words, scope, keep=True)
-                self._walker.perform(self._made((), scope, NOTHING, environment={name: arg}))
+                if refers and arg.text.isidentifier():
+                    scope.references[name] = arg.text
+            elif one.get("Value"):
+                # A word that is an assignment only once it is expanded: `export "A=b"`.
+                arg = words.single(one["Value"])
+                refers = refers or (arg.text.startswith("-") and "n" in arg.text)
+                words.expand_again(arg.text)
+                name, equals, _ = arg.text.partition("=")
+                if not equals:
+                    continue
+                arg = arg.after(f"{name}=")
+                scope.set(name.removesuffix("+"), UNKNOWN if name.endswith("+") else arg.text, arg.origins)
             else:
                 words.look_into(one)
+                continue
+            self._walker.perform(self._made((), scope, NOTHING, environment={name: arg}))
         return SILENCE
 
     def _walk_BinaryCmd(self, node: dict[str, Any], scope: Scope, stdin: Data) -> Data:  # noqa: N802
@@ -215,15 +243,20 @@ class _Script:
         chain.reverse()
         piped = bool(chain) and chain[0][0] in {"|", "|&"}
         written = [self.statement(left, scope.copy() if piped else scope, stdin)]
+        #: The state if all that follows `&&` so far has run.
+        branch = scope
         for operator, right in chain:
             if operator in {"|", "|&"}:
-                written[-1] = self.statement(right, scope.copy(), written[-1])
+                written[-1] = self.statement(right, branch.copy(), written[-1])
             elif operator == "||":
-                branch = scope.copy()
-                written.append(self.statement(right, branch, stdin))
-                scope.settle(branch)
+                other = branch.copy()
+                written.append(self.statement(right, other, stdin))
+                branch.settle(other)
             else:
-                written.append(self.statement(right, scope, stdin))
+                branch = scope.copy() if branch is scope and not _succeeds(left) else branch
+                written.append(self.statement(right, branch, stdin))
+        if branch is not scope:
+            scope.settle(branch)
         return joined(written)
 
     def _walk_Block(self, node: dict[str, Any], scope: Scope, stdin: Data) -> Data:  # noqa: N802
@@ -249,22 +282,31 @@ class _Script:
         condition = self.statements(node.get("Cond") or (), scope, stdin)
         branch = scope.copy()
         body = self.statements(node.get("Do") or (), branch, stdin)
+        if branch.differs(scope):
+            self.statements(node.get("Do") or (), branch, stdin)
         scope.settle(branch)
         return joined([condition, body, Data()])
 
     def _walk_ForClause(self, node: dict[str, Any], scope: Scope, stdin: Data) -> Data:  # noqa: N802
         loop, words, body = node.get("Loop") or {}, self._words(scope), node.get("Do") or ()
         if loop.get("Type") != "WordIter":
-            words.look_into(loop)
-            return joined([self.statements(body, scope, stdin), Data()])
+            words.look_into(loop, arithmetic=True)
+            branch = scope.copy()
+            written = [self.statements(body, branch, stdin), Data()]
+            if branch.differs(scope):
+                self.statements(body, branch, stdin)
+            scope.settle(branch)
+            return joined(written)
         name = loop.get("Name", {}).get("Value", "")
         items = [arg.text for word in loop.get("Items") or () for arg in words.fields(word)]
         if not loop.get("Items") or len(items) > _MOST_ROUNDS:
             items = [*items[:_MOST_ROUNDS], UNKNOWN]
         written = []
+        branch = scope.copy()
         for item in items or [UNKNOWN]:
-            scope.set(name, item)
-            written.append(self.statements(body, scope, stdin))
+            branch.set(name, item)
+            written.append(self.statements(body, branch, stdin))
+        scope.settle(branch)
         return joined(written)
 
     def _walk_CaseClause(self, node: dict[str, Any], scope: Scope, stdin: Data) -> Data:  # noqa: N802
@@ -282,17 +324,66 @@ class _Script:
         name, body = node.get("Name", {}).get("Value", ""), node.get("Body") or {}
         self._walker._define(name, body, self._words(scope).span(node))
         inner = scope.copy()
-        inner.positional = None
+        inner.positional, inner.bare = None, False
         self.statement(body, inner, Data())
         scope.functions[name] = body
+        scope.doubtful.discard(name)
         return SILENCE
 
     def _walk_TimeClause(self, node: dict[str, Any], scope: Scope, stdin: Data) -> Data:  # noqa: N802
-        return self.statement(node["Stmt"], scope, stdin) if node.get("Stmt") else SILENCE
+        statement = node.get("Stmt")
+        if not statement:
+            return SILENCE
+        words = (statement.get("Cmd") or {}).get("Args")
+        if words and self._words(scope).text(words[0]).startswith("-"):
+            # `time -f …` is the program, as it is where the keyword isn't known.
+            program = {
+                "Parts": [{"Type": "Lit", "Value": "time"}],
+                "Pos": node.get("Pos", {}),
+                "End": words[0].get("Pos", {}),
+            }
+            command = {**statement["Cmd"], "Args": [program, *words]}
+            statement = {**statement, "Cmd": command}
+        return self.statement(statement, scope, stdin)
+
+    def _walk_ArithmCmd(self, node: dict[str, Any], scope: Scope, _stdin: Data) -> Data:  # noqa: N802
+        words = self._words(scope)
+        words.look_into([node.get("X"), node.get("Exprs")], arithmetic=True)
+        for name in _assigned_names([node.get("X"), node.get("Exprs")]):
+            scope.set(name, UNKNOWN)
+        return SILENCE
+
+    _walk_LetClause = _walk_ArithmCmd
+
+    def _walk_TestClause(self, node: dict[str, Any], scope: Scope, _stdin: Data) -> Data:  # noqa: N802
+        self._words(scope).look_into(node.get("X"), arithmetic=True)
+        return SILENCE
 
     def _walk_CoprocClause(self, node: dict[str, Any], scope: Scope, stdin: Data) -> Data:  # noqa: N802
         self.statement(node.get("Stmt") or {}, scope.copy(), stdin)
         return SILENCE
+
+
+def _succeeds(node: dict[str, Any]) -> bool:
+    """Whether a statement is `true` or `:`."""
+    args = (node.get("Cmd") or {}).get("Args") or ()
+    parts = args[0].get("Parts", ()) if len(args) == 1 else ()
+    return len(parts) == 1 and parts[0].get("Value") in {"true", ":"} and not node.get("Negated")
+
+
+def _assigned_names(nodes: list[Any]) -> set[str]:
+    """The variables that an arithmetic expression sets."""
+    names: set[str] = set()
+    todo = list(nodes)
+    while todo:
+        one = todo.pop()
+        if isinstance(one, list):
+            todo += one
+        elif isinstance(one, dict):
+            if one.get("Type") == "BinaryArithm" and str(one.get("Op", "")).endswith("="):
+                names |= {part["Value"] for part in one.get("X", {}).get("Parts", ()) if "Value" in part}
+            todo += [value for value in one.values() if isinstance(value, dict | list)]
+    return names
 
 
 def _document(node: dict[str, Any], words: Words) -> str:

@@ -51,14 +51,22 @@ class Words:
         scope: The variables.
         substitute: What the commands of a `CmdSubst` or `ProcSubst` node write; running them is noted.
         span: From where to where, for words of inner code: the outer word's.
+        evaluate: Notes what runs in the substitutions of a text that is expanded once more.
     """
 
     def __init__(
-        self, scope: Scope, substitute: Callable[[dict[str, Any]], Data], span: tuple[int, int] | None = None
+        self,
+        scope: Scope,
+        substitute: Callable[[dict[str, Any]], Data],
+        span: tuple[int, int] | None = None,
+        evaluate: Callable[[str], None] | None = None,
     ) -> None:
         self._scope = scope
         self._substitute = substitute
         self._span = span
+        self._evaluate = evaluate
+        #: Whether the word in the making has literal text beside its expansions.
+        self._glued = False
 
     def fields(self, word: dict[str, Any]) -> list[Arg]:
         """The words that a word of a command becomes."""
@@ -91,6 +99,7 @@ class Words:
     ) -> list[Arg]:
         done: list[_Field] = []
         field = _Field()
+        self._glued = any(isinstance(what, str) and what for what, _ in cells)
         for index, (what, quoted) in enumerate(cells):
             if isinstance(what, str):
                 if not quoted and index == 0 and what.startswith("~"):
@@ -128,7 +137,7 @@ class Words:
     def _value(self, node: dict[str, Any]) -> tuple[params.Value, frozenset[str], Data | None]:
         kind = node.get("Type")
         if kind == "ParamExp":
-            return params.expand(node, self._scope, self.text), NO_ORIGINS, None
+            return self._parameter(node), self._scope.origins_of(node.get("Param", {}).get("Value", "")), None
         if kind == "CmdSubst":
             data = self._substitute(node)
             return UNKNOWN if data.text is None else data.text.rstrip("\n"), data.origins, None
@@ -140,20 +149,43 @@ class Words:
             return UNKNOWN, NO_ORIGINS, None
         return UNKNOWN, NO_ORIGINS, None
 
+    def _parameter(self, node: dict[str, Any]) -> params.Value:
+        if self._glued and self._scope.is_bare_argument(node):
+            return ""
+        value = params.expand(node, self._scope, self.text)
+        if node.get("Index"):
+            self.look_into(node["Index"])
+        operation = node.get("Exp") or {}
+        if operation.get("Op") == "@" and self.text(operation.get("Word")) == "P":
+            self.expand_again(value if isinstance(value, str) else " ".join(value))
+            return UNKNOWN
+        return value
+
+    def expand_again(self, text: str) -> None:
+        """Note what runs in a text that the shell expands once more, as it does with the values in arithmetic."""
+        if self._evaluate is not None and ("$(" in text or "`" in text):
+            self._evaluate(text)
+
     def _arithmetic(self, node: dict[str, Any] | None) -> str:
         """A number if it stands there, else unknown; what runs inside of it is noted."""
         if node is not None and node.get("Type") == "Word":
             text = self.text(node)
             value = self._scope.get(text) if text.isidentifier() else text
+            self.expand_again(value if isinstance(value, str) else "")
             return value if isinstance(value, str) and value.lstrip("-").isdigit() else UNKNOWN
-        self.look_into(node)
+        self.look_into(node, arithmetic=True)
         if node is not None and node.get("Type") == "UnaryArithm" and node.get("Op") == "-":
             inner = self._arithmetic(node.get("X"))
             return f"-{inner}" if inner.isdigit() else UNKNOWN
         return UNKNOWN
 
-    def look_into(self, node: Any) -> None:
-        """Note what runs in substitutions anywhere inside a node."""
+    def look_into(self, node: Any, *, arithmetic: bool = False) -> None:
+        """Note what runs in substitutions anywhere inside a node.
+
+        Args:
+            node: The node.
+            arithmetic: Whether it is an expression, whose names' values are expanded once more.
+        """
         todo = [node]
         while todo:
             one = todo.pop()
@@ -162,6 +194,8 @@ class Words:
             elif isinstance(one, dict):
                 if one.get("Type") in {"CmdSubst", "ProcSubst"}:
                     self._substitute(one)
+                elif arithmetic and one.get("Type") == "Word":
+                    self._arithmetic(one)
                 else:
                     todo += [value for value in one.values() if isinstance(value, dict | list)]
 
