@@ -42,7 +42,8 @@ SHELLS: Final = frozenset(
     )
 )
 _SHELL_VALUES = ("O", "o", "rcfile", "init-file")
-_STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
+#: Names of standard input, and of the other descriptors that a here-document may be at.
+_STDIN = re.compile(r"-|/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+")
 
 #: Interpreters: the options that have code, and the sub-commands.
 _INTERPRETERS: Final[tuple[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ...]], ...]] = tuple(
@@ -209,7 +210,8 @@ def _program_file(call: Call, found: Executed) -> None:
 
 def _is_fetched(call: Call, path: str) -> bool:
     """Whether a file is in a folder that was cloned from the network."""
-    return any(path.startswith(folder.rstrip("/") + "/") for folder in call.scope.fetched_folders)
+    inside = call.scope.in_fetched and not path.startswith("/")
+    return inside or any(path.startswith(folder.rstrip("/") + "/") for folder in call.scope.fetched_folders)
 
 
 def _shell(call: Call, found: Executed) -> None:
@@ -222,7 +224,7 @@ def _shell(call: Call, found: Executed) -> None:
             inner.shell_name = operands[1].text if len(operands) > 1 else call.name
             found.add_code(call, operands[0], scope=inner, stdin=call.stdin)
         return
-    if not operands or options.has("s") or operands[0].text in _STDIN:
+    if not operands or options.has("s") or _STDIN.fullmatch(operands[0].text):
         found.add_data(call, call.stdin, call.span, as_shell=True)
         return
     _file(call, operands[0], found, as_shell=True)
@@ -238,7 +240,7 @@ def _file(call: Call, arg: Arg, found: Executed, *, as_shell: bool, language: st
     data = arg.data or call.scope.files.get(call.scope.path(arg.text))
     if data is not None:
         found.add_data(call, data, arg.span, as_shell=as_shell, language=language)
-    elif arg.text in _STDIN:
+    elif _STDIN.fullmatch(arg.text):
         found.add_data(call, call.stdin, arg.span, as_shell=as_shell, language=language)
     elif _is_fetched(call, call.scope.path(arg.text)):
         found.rules.append(("remote_exec", arg.span))
@@ -291,7 +293,7 @@ def _interpreted(call: Call, found: Executed, codes: tuple[str, ...], valued: tu
     if given or options.has("m", "V", "version", "v", "h", "help", "check"):
         return
     operand = options.operands[0] if options.operands else None
-    if operand is None or operand.text in _STDIN:
+    if operand is None or _STDIN.fullmatch(operand.text):
         found.add_data(call, call.stdin, call.span, as_shell=False, language=call.name)
     else:
         _file(call, operand, found, as_shell=False, language=call.name)
@@ -313,7 +315,7 @@ def _perl(call: Call, found: Executed) -> None:
     rest = [arg for arg in args[index:] if arg.text != "--"]
     if any(arg.text in {"-v", "-V", "--version", "-h"} for arg in args[:index]):
         return
-    if not rest or rest[0].text in _STDIN:
+    if not rest or _STDIN.fullmatch(rest[0].text):
         found.add_data(call, call.stdin, call.span, as_shell=False, language="perl")
     else:
         _file(call, rest[0], found, as_shell=False, language="perl")
@@ -394,6 +396,14 @@ def _bind(call: Call, found: Executed) -> None:
 def _callback(call: Call, found: Executed) -> None:
     for value in Options(call.args[1:], tuple("dnOstuCc")).values("C"):
         found.add_code(call, value)
+
+
+def _subscripts(call: Call, found: Executed) -> None:
+    """Names with subscripts, which are expanded once more: `[ -v 'a[$(…)]' ]`."""
+    for arg in call.args[1:]:
+        if "[" in arg.text and ("$(" in arg.text or "`" in arg.text):
+            quoted = arg.text.replace("\\", "\\\\").replace('"', '\\"')
+            found.add_code(call, Arg(f': "{quoted}"', span=arg.span))
 
 
 def _hash(call: Call, found: Executed) -> None:
@@ -477,7 +487,8 @@ _EDITOR_SCRIPT = re.compile(
 
 _BUILTINS: Final[dict[str, Callable[[Call, Executed], None]]] = {
     "eval": _eval, "source": _source, ".": _source, "trap": _trap, "alias": _alias, "complete": _complete,
-    "compgen": _complete, "bind": _bind, "mapfile": _callback, "readarray": _callback, "hash": _hash, "enable": _enable,
+    "compgen": _complete, "bind": _bind, "test": _subscripts, "[": _subscripts, "printf": _subscripts, "read": _subscripts, "unset": _subscripts, "wait": _subscripts,
+    "mapfile": _callback, "readarray": _callback, "hash": _hash, "enable": _enable,
 }  # fmt: skip
 _PROGRAMS: Final[dict[str, Callable[[Call, Executed], None]]] = {
     "perl": _perl, "deno": _deno, "awk": _awk, "gawk": _awk, "mawk": _awk, "nawk": _awk, "sed": _sed, "gsed": _sed, "vim": _editor, "vi": _editor,

@@ -108,9 +108,9 @@ _DIRECTIVE = re.compile(r"%(%|[-+ #0]*\d*(?:\.\d+)?([sbqdiuxXocfeEgG]))")
 
 def _printf(call: Call) -> Data:
     args = list(call.args[1:])
-    if args and args[0].text == "-v":
-        if len(args) > 1:
-            call.scope.set(args[1].text, UNKNOWN)
+    if args and args[0].text.startswith("-v"):
+        name = args[0].after("-v").text or (args[1].text if len(args) > 1 else "")
+        call.scope.set(name, UNKNOWN)
         return SILENCE
     if args and args[0].text == "--":
         args.pop(0)

@@ -303,7 +303,8 @@ def _xargs(call: Call) -> list[Call | Code]:
     text = call.stdin.text if not options.has("a", "arg-file") else None
     given = [Arg(UNKNOWN, span=call.span, origins=call.stdin.origins)]
     if text is not None and UNKNOWN not in text and len(text) < 10_000:
-        given = [Arg(word, span=call.span, origins=call.stdin.origins) for word in re.split(r"[\s\0]+", text) if word]
+        words_of = [text] if options.has("0", "null") else re.split(r"[\s\0]+", text)
+        given = [Arg(word, span=call.span, origins=call.stdin.origins) for word in words_of if word]
     replaced = options.value("I", "replace") or ("{}" if options.has("i", "I", "replace") else None)
     if not replaced:
         return [call.inner([*words, *given], stdin=NOTHING)]
@@ -396,7 +397,7 @@ def is_narrowed(args: Sequence[Arg]) -> bool:
     """Whether a search looks for some things only."""
     return any(
         arg.text.startswith(("-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-size", "-maxdepth"))
-        and not (following is not None and following.text in {"*", ".*", "**"})
+        and not (following is not None and following.text in {"*", ".*", "**", "0"})
         for arg, following in zip(args, [*args[1:], None], strict=True)
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mibyan.approvals.paths import is_disk, is_secret, is_system_file, loses_machine, write_rule
 from mibyan.approvals.shell.options import Options
-from mibyan.approvals.shell.values import HOME, UNKNOWN
+from mibyan.approvals.shell.values import HOME, UNKNOWN, Arg
 from mibyan.approvals.streams import fetched_into
 from mibyan.approvals.wrappers import find_starts
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from mibyan.approvals.rules.checks import Checker, Found
     from mibyan.approvals.shell.call import Call
-    from mibyan.approvals.shell.values import Arg
 
 #: Programs that delete what others have found.
 _SEARCHERS: Final = frozenset(("find", "gfind", "xargs", "gxargs", "parallel", "fd", "fdfind"))
@@ -128,11 +127,9 @@ def _copy(call: Call) -> Iterator[Found]:
 
 def _inside(folder: Arg, source: Arg) -> Arg:
     """Where a source is in a folder that is a target."""
-    from mibyan.approvals.shell.values import Arg as Made
-
     name = source.text.rstrip("/").rpartition("/")[2]
     ends = folder.text.endswith("/") or folder.text in {".", "..", HOME}
-    return Made(f"{folder.text.rstrip('/')}/{name}" if ends else folder.text, span=folder.span)
+    return Arg(f"{folder.text.rstrip('/')}/{name}" if ends else folder.text, span=folder.span)
 
 
 def _operands(*valued: str, but: tuple[str, ...] = ()) -> Checker:
@@ -171,6 +168,8 @@ def _awk(call: Call) -> Iterator[Found]:
     options = Options(call.args[1:], tuple("Fvfi"), mixed=False)
     if options.value("i", "include") == "inplace":
         yield from writes(call, options.operands[1:])
+    for program in options.operands[:1]:
+        yield from _awk_files(call, program)
 
 
 def _sudoedit(call: Call) -> Iterator[Found]:
@@ -187,8 +186,55 @@ def _dd(call: Call) -> Iterator[Found]:
         yield "disk_copy", call.span
 
 
+#: Options that name a file to write.
+_INTO: Final[dict[str, tuple[str, ...]]] = {
+    "sort": ("o", "output"), "gcc": ("o",), "cc": ("o",), "clang": ("o",), "go": ("o",), "pandoc": ("o", "output"), "pg_dump": ("f", "file"), "mysqldump": ("r", "result-file"),
+    "strace": ("o", "output"), "tcpdump": ("w",), "openssl": ("out", "keyout"), "gpg": ("o", "output"),
+}  # fmt: skip
+
+
+def _into(call: Call) -> Iterator[Found]:
+    names = _INTO[call.name]
+    options = Options(
+        call.args[1:], (*names, *(tuple("kStT") if call.name == "sort" else ())), single=call.name == "openssl"
+    )
+    yield from writes(call, options.values(*names))
+
+
+def _split(call: Call) -> Iterator[Found]:
+    yield from writes(call, Options(call.args[1:], tuple("abClnt")).operands[1:])
+
+
+def _packs(call: Call) -> Iterator[Found]:
+    """`tar cf FILE`."""
+    words = call.words
+    if words and re.match(r"-?[a-zA-Z]*[cru]", words[0]):
+        options = Options(
+            [
+                arg if arg.text.startswith("-") or index else Arg(f"-{arg.text}")
+                for index, arg in enumerate(call.args[1:])
+            ],
+            tuple("fCTXb"),
+        )
+        yield from writes(call, options.values("f", "file"))
+
+
+def _sed_files(call: Call, scripts: list[Arg]) -> Iterator[Found]:
+    """`sed 'w FILE'`."""
+    for script in scripts:
+        for match in re.finditer(r"(?:^|[;{}\n]|/[gpIi0-9]*)\s*w\s+([^\n;}]+)", script.text):
+            yield from writes(call, [Arg(match[1].strip(), span=script.span)])
+
+
+def _awk_files(call: Call, program: Arg) -> Iterator[Found]:
+    """`awk '{print > "FILE"}'`."""
+    for match in re.finditer(r">>?\s*\"([^\"\n]+)\"", program.text):
+        yield from writes(call, [Arg(match[1], span=program.span)])
+
+
 def _sed(call: Call) -> Iterator[Found]:
     options = Options(call.args[1:], (*tuple("efl"), "expression", "file", "line-length"))
+    yield from _sed_files(call, options.values("e", "expression") or options.operands[:1])
     if options.has("i", "in-place") or any(re.match(r"-[a-zA-Z]*i", word) for word in call.words):
         files = options.operands if options.has("e", "expression", "f", "file") else options.operands[1:]
         yield from writes(call, files)
@@ -209,15 +255,15 @@ def _fetch(call: Call) -> Iterator[Found]:
 
 def _folder(call: Call, arg: Arg) -> Iterator[Found]:
     """Something is put into a folder."""
-    from mibyan.approvals.shell.values import Arg as Made
-
     if path_of(call, arg) == "/":
         yield "system_config_write", arg.span
-    yield from writes(call, [Made(arg.text.rstrip("/") + "/x", span=arg.span)])
+    yield from writes(call, [Arg(arg.text.rstrip("/") + "/x", span=arg.span)])
 
 
 def _unpack(call: Call) -> Iterator[Found]:
     words = call.words
+    if call.name in {"tar", "gtar", "bsdtar"}:
+        yield from _packs(call)
     clusters = [word for index, word in enumerate(words) if word.startswith("-") or not index]
     extracts = any(re.fullmatch(r"-?[a-zA-Z]*x[a-zA-Z]*|--extract|--get", word) for word in clusters)
     options = Options(call.args[1:], ("C", "directory", "f", "file", "d"))
@@ -408,7 +454,7 @@ CHECKS: Final[dict[str, Checker]] = {
     **dict.fromkeys(("cp", "mv", "ln", "install", "gcp", "gmv", "gln", "ginstall"), _copy),
     **dict.fromkeys(("tee", "sponge", "gtee", "ed", "ex", "patch"), _operands()), "touch": _operands("d", "r", "t", but=("project_config_write",)),
     "mkdir": _mkdir, **dict.fromkeys(("scp", "sftp"), _last_operand(*"cFiJloPDS")), "qemu-img": _last_operand(*"fOoB"), "yq": _yq,
-    **dict.fromkeys(("awk", "gawk"), _awk), **dict.fromkeys(("sudo", "sudoedit"), _sudoedit), **dict.fromkeys(("ip", "ifconfig", "nmcli", "route"), _network_device), "truncate": _operands("s", "r", "o", "size"), "fallocate": _operands("l", "o", "length"),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk), **dict.fromkeys(_INTO, _into), "split": _split, **dict.fromkeys(("sudo", "sudoedit"), _sudoedit), **dict.fromkeys(("ip", "ifconfig", "nmcli", "route"), _network_device), "truncate": _operands("s", "r", "o", "size"), "fallocate": _operands("l", "o", "length"),
     "dd": _dd, "gdd": _dd, "dcfldd": _dd, "dc3dd": _dd, "sed": _sed, "gsed": _sed, "perl": _perl, "ruby": _perl,
     **dict.fromkeys(("curl", "wget", "wget2", "aria2c", "axel", "http", "https", "xh"), _fetch),
     **dict.fromkeys(("tar", "gtar", "bsdtar", "unzip", "7z", "cpio"), _unpack), "rsync": _rsync, "chmod": _chmod, "gchmod": _chmod,

@@ -60,7 +60,7 @@ def _shift(call: Call) -> None:
 
 
 def _read(call: Call) -> None:
-    options = Options(call.args[1:], tuple("adinNptucCO"))
+    options = Options(call.args[1:], tuple("adinNptu" if call.name == "read" else "dnOsuCc"))
     for arg in [*options.operands, *options.values("a")]:
         call.scope.set(arg.text, UNKNOWN)
     for name in ("REPLY", "MAPFILE"):

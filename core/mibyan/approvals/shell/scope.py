@@ -48,6 +48,8 @@ class Scope:
         self.fetched_code = False
         #: Directories whose files come from the network.
         self.fetched_folders: set[str] = set()
+        #: Whether the working directory is in one of them.
+        self.in_fetched = False
         #: `$1`, `$2`, …; `None`: not known.
         self.positional: list[str] | None = None
         #: Whether it is the command itself, which gets no arguments.
@@ -63,7 +65,7 @@ class Scope:
             self.references.copy(),
         )
         made.functions, made.doubtful = self.functions.copy(), self.doubtful.copy()
-        made.elsewhere, made.fetched_folders = self.elsewhere, self.fetched_folders
+        made.elsewhere, made.fetched_folders, made.in_fetched = self.elsewhere, self.fetched_folders, self.in_fetched
         made.home = self.home
         made.before, made.stack = self.before, self.stack.copy()
         made.files, made.executables, made.fetched_code = self.files, self.executables, self.fetched_code
@@ -151,6 +153,7 @@ class Scope:
                 self.elsewhere |= branch.elsewhere | {place for place in places if place is not None}
                 self.cwd = None
             self.fetched_code |= branch.fetched_code
+            self.in_fetched |= branch.in_fetched
 
     def differs(self, other: Scope) -> bool:
         """Whether the variables, functions or the directory are others than in another scope."""
@@ -174,6 +177,7 @@ class Scope:
         """`cd`."""
         places = self.elsewhere
         self.elsewhere = frozenset()
+        self.in_fetched = target is not None and self.path(target) in self.fetched_folders
         if target == "-":
             self.cwd, self.before = self.before, self.cwd
             return

@@ -212,16 +212,18 @@ class _Script:
         return name, arg
 
     def _walk_DeclClause(self, node: dict[str, Any], scope: Scope, _stdin: Data) -> Data:  # noqa: N802 - shfmt's name
-        words, refers = self._words(scope), False
+        words, flags = self._words(scope), ""
         for one in node.get("Args") or ():
             if one.get("Name") and not one.get("Naked"):
                 name, arg = self._assigned(one, words, scope, keep=True)
-                if refers and arg.text.isidentifier():
+                if "n" in flags and arg.text.isidentifier():
                     scope.references[name] = arg.text
+                if "i" in flags:
+                    words.expand_again(arg.text)
             elif one.get("Value"):
                 # A word that is an assignment only once it is expanded: `export "A=b"`.
                 arg = words.single(one["Value"])
-                refers = refers or (arg.text.startswith("-") and "n" in arg.text)
+                flags += arg.text if arg.text.startswith("-") else ""
                 words.expand_again(arg.text)
                 name, equals, _ = arg.text.partition("=")
                 if not equals:
@@ -353,7 +355,7 @@ class _Script:
             scope.set(name, UNKNOWN)
         return SILENCE
 
-    _walk_LetClause = _walk_ArithmCmd
+    _walk_LetClause = _walk_ArithmCmd  # noqa: N815
 
     def _walk_TestClause(self, node: dict[str, Any], scope: Scope, _stdin: Data) -> Data:  # noqa: N802
         self._words(scope).look_into(node.get("X"), arithmetic=True)

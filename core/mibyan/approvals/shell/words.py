@@ -153,8 +153,7 @@ class Words:
         if self._glued and self._scope.is_bare_argument(node):
             return ""
         value = params.expand(node, self._scope, self.text)
-        if node.get("Index"):
-            self.look_into(node["Index"])
+        self.look_into([node.get("Index"), node.get("Slice"), node.get("Repl")], arithmetic=True)
         operation = node.get("Exp") or {}
         if operation.get("Op") == "@" and self.text(operation.get("Word")) == "P":
             self.expand_again(value if isinstance(value, str) else " ".join(value))
