@@ -1,4 +1,4 @@
-"""Programs that run code: shells, `eval`, interpreters, and options of other programs whose value is a command.
+"""Programs that run code: shells, `eval`, interpreters.
 
 `executed` gives the shell code that a call runs, and the rules that the way it comes by its code falls under.
 """
@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from mibyan.approvals.foreign_code import foreign_code
-from mibyan.approvals.shell.options import Options, means
-from mibyan.approvals.shell.values import DECODED, INITIALISER, NETWORK, Arg, Data, as_code
-from mibyan.approvals.wrappers import Code
-from mibyan.records import field, record
+from mibyan.approvals import programs
+from mibyan.approvals.executed import Executed
+from mibyan.approvals.shell.options import Options
+from mibyan.approvals.shell.values import Arg
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,23 +63,6 @@ _INTERPRETERS: Final[tuple[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ..
 )  # fmt: skip
 _PERL = re.compile(r"-[A-Za-z0-9]*?[eE](.*)", re.DOTALL)
 
-#: Options whose value is a command: `{program: (names, other options with values)}`.
-_EXEC_FLAGS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "rg": (("pre", "hostname-bin"), (*tuple("efgtTABCmjMr"), "regexp", "glob", "type", "file", "max-count", "context")),
-    "ag": (("pager",), tuple("ABCGmp")), "ack": (("pager",), ()), "man": (("P", "pager", "H", "browser"), tuple("CLMSsemrR")),
-    "bat": (("pager",), tuple("lrHn")), "sort": (("compress-program",), tuple("kotSTb")), "split": (("filter",), tuple("abClns")),
-    "tar": (("to-command", "checkpoint-action", "I", "use-compress-program", "rsh-command", "rmt-command", "F", "info-script", "new-volume-script"), tuple("CfTXbgHLNKV")),
-    "bsdtar": (("use-compress-program",), tuple("CfTXb")), "gtar": (("to-command", "checkpoint-action", "I"), tuple("CfTXb")),
-    "rsync": (("e", "rsh", "rsync-path"), (*tuple("fTBM"), "exclude", "include", "files-from", "log-file", "bwlimit")),
-    "scp": (("S",), tuple("cFiJloPD")), "sftp": (("S",), tuple("BbcDFiJloPRs")), "zip": (("unzip-command",), tuple("bintx")),
-    "fzf": (("preview",), tuple("qdnf")), "tcpdump": (("z",), tuple("iwrcCGsnFB")), "wget": (("use-askpass",), tuple("OoPUaiteTwQ")),
-    "cpio": (("rsh-command",), tuple("FHIOE")), "mutt": (("e",), tuple("acFHims")), "npm": (("script-shell",), ("prefix", "w")),
-}  # fmt: skip
-_HARMLESS: Final = frozenset((
-    "cat", "less", "more", "most", "bat", "delta", "true", ":", "false", "head", "diff-so-fancy", "gzip", "gunzip", "pigz", "zstd", "unzstd", "xz",
-    "bzip2", "lz4", "lzip", "lzop", "pbzip2", "brotli", "ssh", "vim", "vi", "nvim", "nano", "emacs", "code", "echo", "pg", "ls", "tree", "file", "rsh", "rsync",
-))  # fmt: skip
-_BANG = re.compile(r"^:*!(.+)|^:*(?:silent|exe(?:cute)?|te(?:rm)?)\s*!?\s*(.+)", re.DOTALL)
 #: Variables whose values are commands that programs run.
 _COMMAND_VARIABLES: Final = frozenset((
     "PROMPT_COMMAND", "PAGER", "GIT_PAGER", "MANPAGER", "EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_ASKPASS",
@@ -102,60 +84,6 @@ _LOADING_VARIABLES: Final = frozenset(
 )
 
 
-@record(frozen=False, eq=False)
-class Executed:
-    """What a call executes."""
-
-    codes: list[Code] = field(default_factory=list)
-    #: Rules, and the word that they are about.
-    rules: list[tuple[str, tuple[int, int]]] = field(default_factory=list)
-
-    def add(self, other: Executed) -> None:
-        """What else it executes."""
-        self.codes += other.codes
-        self.rules += other.rules
-
-    def add_data(self, call: Call, data: Data, span: tuple[int, int], *, as_shell: bool, language: str = "") -> None:
-        """Data that is run as a program."""
-        if not data.given or INITIALISER in data.origins:
-            return
-        noted = self._add_origins(data.origins, span)
-        if not as_shell:
-            self.rules.append(("inline_script", span))
-            self.add_foreign(call, data.text or "", span, language)
-        elif data.text is not None:
-            scope = call.scope.copy()
-            scope.bare = False
-            self.codes.append(Code(as_code(data.text), call.inner(call.args, scope=scope), span))
-        elif not noted:
-            self.rules.append(("opaque_exec", span))
-
-    def add_code(self, call: Call, arg: Arg, **changes: object) -> None:
-        """A word that is run as shell code."""
-        self._add_origins(arg.origins, arg.span)
-        self.codes.append(Code(as_code(arg.text), call.inner(call.args, **changes), arg.span))
-
-    def add_foreign(self, call: Call, text: str, span: tuple[int, int], language: str = "") -> None:
-        """Code in another language: what shell code is in it, and what else it does."""
-        codes, rules = foreign_code(text, language)
-        self.codes += [Code(as_code(code), call.inner(call.args), span) for code in codes]
-        self.rules += [(rule, span) for rule in rules]
-
-    def add_command(self, call: Call, value: Arg) -> None:
-        """The value of an option that is a command."""
-        first = value.text.split()
-        program = first[0].rsplit("/", 1)[-1] if first else ""
-        if first and (program not in _HARMLESS or "/" in first[0]):
-            self.rules.append(("exec_flag", value.span))
-        self.add_code(call, value)
-
-    def _add_origins(self, origins: frozenset[str], span: tuple[int, int]) -> bool:
-        rules = {NETWORK: "remote_exec", DECODED: "decode_exec"}
-        found = [(rule, span) for origin, rule in rules.items() if origin in origins]
-        self.rules += found
-        return bool(found)
-
-
 def executed(call: Call) -> Executed:
     """What a call executes beside the commands that are its words."""
     found = Executed()
@@ -165,20 +93,11 @@ def executed(call: Call) -> Executed:
         _shell(call, found)
     elif name in _BUILTINS:
         _BUILTINS[name](call, found)
-    elif name in _PROGRAMS:
-        _PROGRAMS[name](call, found)
+    elif name in programs.PROGRAMS:
+        programs.PROGRAMS[name](call, found)
     elif (interpreter := _interpreter(name)) is not None:
         _interpreted(call, found, *interpreter)
-    if name in _EXEC_FLAGS:
-        names, valued = _EXEC_FLAGS[name]
-        options = Options(call.args[1:], (*names, *valued))
-        for given, value in options.given:
-            if value is None or not any(means(given, one) for one in names) or given == "checkpoint":
-                continue
-            if not means(given, "checkpoint-action"):
-                found.add_command(call, value)
-            elif value.text.startswith("exec="):
-                found.add_command(call, value.after("exec="))
+    programs.option_commands(call, found)
     if call.args and "/" in call.args[0].text:
         _program_file(call, found)
     return found
@@ -224,10 +143,14 @@ def _shell(call: Call, found: Executed) -> None:
             inner.shell_name = operands[1].text if len(operands) > 1 else call.name
             found.add_code(call, operands[0], scope=inner, stdin=call.stdin)
         return
-    if not operands or options.has("s") or _STDIN.fullmatch(operands[0].text):
+    if not operands or options.has("s") or _is_stdin(operands[0]):
         found.add_data(call, call.stdin, call.span, as_shell=True)
         return
     _file(call, operands[0], found, as_shell=True)
+
+
+def _is_stdin(arg: Arg) -> bool:
+    return arg.data is None and _STDIN.fullmatch(arg.text) is not None
 
 
 def _with_dashes(args: tuple[Arg, ...]) -> list[Arg]:
@@ -240,11 +163,11 @@ def _file(call: Call, arg: Arg, found: Executed, *, as_shell: bool, language: st
     data = arg.data or call.scope.files.get(call.scope.path(arg.text))
     if data is not None:
         found.add_data(call, data, arg.span, as_shell=as_shell, language=language)
-    elif _STDIN.fullmatch(arg.text):
+    elif _is_stdin(arg):
         found.add_data(call, call.stdin, arg.span, as_shell=as_shell, language=language)
     elif _is_fetched(call, call.scope.path(arg.text)):
         found.rules.append(("remote_exec", arg.span))
-    found._add_origins(arg.origins, arg.span)
+    found.add_origins(arg.origins, arg.span)
 
 
 def _eval(call: Call, found: Executed) -> None:
@@ -273,11 +196,6 @@ def _alias(call: Call, found: Executed) -> None:
             found.add_code(call, arg.after(f"{name}="))
 
 
-def _complete(call: Call, found: Executed) -> None:
-    for value in Options(call.args[1:], tuple("CFGAWPSXco")).values("C"):
-        found.add_code(call, value)
-
-
 def _interpreter(name: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     return next(((codes, valued) for names, codes, valued in _INTERPRETERS if names.fullmatch(name)), None)
 
@@ -288,12 +206,12 @@ def _interpreted(call: Call, found: Executed, codes: tuple[str, ...], valued: tu
     given = options.values(*codes)
     for value in given:
         found.rules.append(("inline_script", value.span))
-        found._add_origins(value.origins, value.span)
+        found.add_origins(value.origins, value.span)
         found.add_foreign(call, value.text, value.span, call.name)
     if given or options.has("m", "V", "version", "v", "h", "help", "check"):
         return
     operand = options.operands[0] if options.operands else None
-    if operand is None or _STDIN.fullmatch(operand.text):
+    if operand is None or _is_stdin(operand):
         found.add_data(call, call.stdin, call.span, as_shell=False, language=call.name)
     else:
         _file(call, operand, found, as_shell=False, language=call.name)
@@ -315,7 +233,7 @@ def _perl(call: Call, found: Executed) -> None:
     rest = [arg for arg in args[index:] if arg.text != "--"]
     if any(arg.text in {"-v", "-V", "--version", "-h"} for arg in args[:index]):
         return
-    if not rest or _STDIN.fullmatch(rest[0].text):
+    if not rest or _is_stdin(rest[0]):
         found.add_data(call, call.stdin, call.span, as_shell=False, language="perl")
     else:
         _file(call, rest[0], found, as_shell=False, language="perl")
@@ -336,163 +254,6 @@ def _deno(call: Call, found: Executed) -> None:
         found.rules.append(("remote_exec", operands[1].span))
 
 
-def _awk(call: Call, found: Executed) -> None:
-    valued = (*tuple("Fvfie"), "file", "assign", "field-separator", "include", "source")
-    options = Options(call.args[1:], valued, mixed=False)
-    programs = [] if options.has("f", "file") else options.operands[:1]
-    for program in [*programs, *options.values("e", "source")]:
-        found.add_foreign(call, program.text, program.span, "awk")
-
-
-def _sed(call: Call, found: Executed) -> None:
-    options = Options(call.args[1:], (*tuple("efl"), "expression", "file", "line-length"))
-    scripts = options.values("e", "expression") or options.operands[:1]
-    for script in scripts:
-        found.add_foreign(call, script.text, script.span, "sed")
-
-
-def _editor(call: Call, found: Executed) -> None:
-    """`vim -c ':!cmd'`, `less '+!cmd'`."""
-    options = Options(call.args[1:], (*tuple("cSuUTwWir"), "cmd"))
-    commands = options.values("c", "cmd", "e")
-    commands += [arg.after("+") for arg in call.args[1:] if arg.text.startswith("+")]
-    for command in commands:
-        match = _BANG.match(command.text)
-        if match:
-            code = match[1] or match[2]
-            found.rules.append(("exec_flag", command.span))
-            found.add_code(call, Arg(code, span=command.span))
-        elif _EDITOR_SCRIPT.match(command.text):
-            found.rules.append(("exec_flag", command.span))
-            found.add_foreign(call, command.text, command.span, "vim")
-
-
-def _emacs(call: Call, found: Executed) -> None:
-    for value in Options(call.args[1:], ("eval", "execute", "l", "load", "funcall", "f"), single=True).values(
-        "eval", "execute"
-    ):
-        found.rules.append(("inline_script", value.span))
-        found.add_foreign(call, value.text, value.span, "emacs")
-
-
-def _debugger(call: Call, found: Executed) -> None:
-    """`gdb -ex 'shell COMMAND'`."""
-    for value in Options(call.args[1:], ("ex", "eval-command", "iex", "o", "x", "p", "pid"), single=True).values(
-        "ex", "iex", "eval-command", "o"
-    ):
-        match = re.match(
-            r"\s*(?:!|(?:shell|pipe|make|python|py|guile|platform shell|script)\b)\s*(.*)", value.text, re.DOTALL
-        )
-        if match:
-            found.rules.append(("exec_flag", value.span))
-            found.add_code(call, Arg(match[1], span=value.span))
-
-
-def _bind(call: Call, found: Executed) -> None:
-    for value in Options(call.args[1:], tuple("mfqurx")).values("x"):
-        found.add_code(call, Arg(value.text.partition(":")[2].strip().strip("\"'"), span=value.span))
-
-
-def _callback(call: Call, found: Executed) -> None:
-    for value in Options(call.args[1:], tuple("dnOstuCc")).values("C"):
-        found.add_code(call, value)
-
-
-def _subscripts(call: Call, found: Executed) -> None:
-    """Names with subscripts, which are expanded once more: `[ -v 'a[$(…)]' ]`."""
-    for arg in call.args[1:]:
-        if "[" in arg.text and ("$(" in arg.text or "`" in arg.text):
-            quoted = arg.text.replace("\\", "\\\\").replace('"', '\\"')
-            found.add_code(call, Arg(f': "{quoted}"', span=arg.span))
-
-
-def _hash(call: Call, found: Executed) -> None:
-    """`hash -p PATH NAME`: a name for another program."""
-    if Options(call.args[1:], ("p",)).has("p"):
-        found.rules.append(("opaque_exec", call.span))
-
-
-def _enable(call: Call, found: Executed) -> None:
-    if Options(call.args[1:], ("f",)).has("f"):
-        found.rules.append(("exec_flag", call.span))
-
-
-def _zip(call: Call, found: Executed) -> None:
-    words = call.args[1:]
-    for index, arg in enumerate(words[:-1]):
-        if arg.text == "-TT":
-            found.add_command(call, words[index + 1])
-
-
-def _fzf(call: Call, found: Executed) -> None:
-    for value in Options(call.args[1:], ("bind", "preview", "q", "d", "n", "f")).values("bind"):
-        for match in re.finditer(
-            r"(?:execute(?:-silent|-multi)?|become|reload|transform|preview)(?:\((.*)\)|:(.*))", value.text
-        ):
-            found.rules.append(("exec_flag", value.span))
-            found.add_code(call, Arg(match[1] or match[2] or "", span=value.span))
-
-
-def _ssh_options(call: Call, found: Executed) -> None:
-    for value in Options(call.args[1:], tuple("bcDEeFIiJLlmOopPQRSWw"), mixed=False).values("o"):
-        name, _, command = value.text.replace(" ", "=", 1).partition("=")
-        if name.lower() in {"proxycommand", "localcommand", "knownhostscommand"} and command.strip().lower() != "none":
-            found.rules.append(("exec_flag", value.span))
-            found.add_code(call, value.after(value.text[: len(value.text) - len(command)]))
-
-
-def _cmd(call: Call, found: Executed) -> None:
-    for index, arg in enumerate(call.args[1:-1], 1):
-        if arg.text.lower() in {"/c", "/k", "//c", "//k"}:
-            rest = call.args[index + 1 :]
-            found.add_code(call, Arg(" ".join(one.text for one in rest), span=(rest[0].span[0], rest[-1].span[1])))
-            return
-
-
-def _make(call: Call, found: Executed) -> None:
-    for arg in call.args[1:]:
-        value = arg.after(arg.text[: arg.text.find("=") + 1])
-        if arg.text.startswith("--eval=") or (arg.text.startswith("SHELL=") and not _PLAIN_SHELL.fullmatch(value.text)):
-            found.add_command(call, value)
-    given = Options(call.args[1:], tuple("fCIojlW")).values("f", "file", "makefile")
-    names = [*given, *(Arg(name, span=call.span) for name in ("GNUmakefile", "makefile", "Makefile") if not given)]
-    for name in names:
-        data = name.data or call.scope.files.get(call.scope.path(name.text))
-        if data is not None:
-            _makefile(call, data, name.span, found)
-
-
-def _makefile(call: Call, data: Data, span: tuple[int, int], found: Executed) -> None:
-    """A makefile that the script has written: its recipes are code."""
-    if not found._add_origins(data.origins, span) and data.text is None:
-        found.rules.append(("opaque_exec", span))
-    lines = (data.text or "").replace("\\\n", " ").split("\n")
-    recipes = [line[1:].lstrip("@-+") for line in lines if line.startswith("\t")]
-    recipes += [line.partition(";")[2].lstrip(" @-+") for line in lines if re.match(r"[^\t#=]+:[^=]*;", line)]
-    for recipe in recipes[:_MOST_RECIPES]:
-        found.add_code(call, Arg(re.sub(r"\$[({]\w+[)}]", '"$__unknown__"', recipe).replace("$$", "$"), span=span))
-
-
-def _at(call: Call, found: Executed) -> None:
-    if call.stdin.given and not any(arg.text in {"-l", "-r", "-d", "-c", "-f"} for arg in call.args[1:]):
-        found.add_data(call, call.stdin, call.span, as_shell=True)
-
-
-#: Recipes of a makefile that are looked at.
-_MOST_RECIPES: Final = 32
-_PLAIN_SHELL = re.compile(r"(?:/usr|/usr/local)?(?:/bin/)?(?:ba|da|z|k)?sh")
-_EDITOR_SCRIPT = re.compile(
-    r"^:*\s*(?:lua|luado|py(?:thon|x)?3?|perl|ruby|tcl|call\s+system|echo\s+system|sh(?:ell)?\b|terminal?\b)"
-)
-
 _BUILTINS: Final[dict[str, Callable[[Call, Executed], None]]] = {
-    "eval": _eval, "source": _source, ".": _source, "trap": _trap, "alias": _alias, "complete": _complete,
-    "compgen": _complete, "bind": _bind, "test": _subscripts, "[": _subscripts, "printf": _subscripts, "read": _subscripts, "unset": _subscripts, "wait": _subscripts,
-    "mapfile": _callback, "readarray": _callback, "hash": _hash, "enable": _enable,
-}  # fmt: skip
-_PROGRAMS: Final[dict[str, Callable[[Call, Executed], None]]] = {
-    "perl": _perl, "deno": _deno, "awk": _awk, "gawk": _awk, "mawk": _awk, "nawk": _awk, "sed": _sed, "gsed": _sed, "vim": _editor, "vi": _editor,
-    "nvim": _editor, "view": _editor, "ex": _editor, "less": _editor, "more": _editor, "ssh": _ssh_options, "scp": _ssh_options, "sftp": _ssh_options,
-    "emacs": _emacs, "emacsclient": _emacs, "gdb": _debugger, "lldb": _debugger, "zip": _zip, "fzf": _fzf, "cmd": _cmd,
-    "make": _make, "gmake": _make, "at": _at, "batch": _at,
+    "eval": _eval, "source": _source, ".": _source, "trap": _trap, "alias": _alias, "perl": _perl, "deno": _deno,
 }  # fmt: skip

@@ -7,7 +7,20 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
 from mibyan.approvals import executors, streams, wrappers
-from mibyan.approvals.rules import data, disks, files, git, machine, network, services, windows
+from mibyan.approvals.code import Code
+from mibyan.approvals.rules import (
+    data,
+    disks,
+    files,
+    git,
+    machine,
+    network,
+    permissions,
+    services,
+    system,
+    windows,
+    writing,
+)
 from mibyan.approvals.rules.book import RULES
 from mibyan.approvals.shell.builtins import take_effect
 from mibyan.approvals.shell.call import Call
@@ -21,13 +34,14 @@ from mibyan.approvals.verdict import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from mibyan.approvals.executed import Executed
     from mibyan.approvals.rules.checks import Checker, Found
     from mibyan.approvals.shell.parser import Parser
     from mibyan.approvals.verdict import CommandContext, Level
 
 #: The checks of each program.
 _CHECKS: Final[dict[str, list[Checker]]] = {}
-for _area in (files, disks, machine, git, services, data, windows):
+for _area in (files, writing, permissions, system, disks, machine, git, services, data, windows):
     for _name, _check in _area.CHECKS.items():
         _CHECKS.setdefault(_name, []).append(_check)
 
@@ -75,10 +89,10 @@ class Judge:
     def _perform(self, call: Call) -> Data:
         if call.args and call.is_opaque:
             self._note_opaque(call)
-            self._note_all(files.redirections(call), call)
+            self._note_all(writing.redirections(call), call)
             return Data(None, call.stdin.origins)
         if call.args and not call.via and call.args[0].text in call.scope.functions:
-            self._note_all(files.redirections(call), call)
+            self._note_all(writing.redirections(call), call)
             answer = self._walker.call_function(call)
             if call.name not in call.scope.doubtful:
                 return answer
@@ -94,7 +108,7 @@ class Judge:
             self._note("fork_bomb", span)
 
     def _written(self, call: Call) -> None:
-        self._note_all(files.redirections(call), call)
+        self._note_all(writing.redirections(call), call)
 
     # Judging -----------------------------------------------------------------------------------------------------
 
@@ -113,7 +127,7 @@ class Judge:
         return bool(rules)
 
     def _check(self, call: Call) -> None:
-        self._note_all(files.redirections(call), call)
+        self._note_all(writing.redirections(call), call)
         if not call.args:
             return
         name = call.name
@@ -149,7 +163,7 @@ class Judge:
             return SILENCE
         answers: list[Data] = []
         for inner in wrappers.inner_commands(call):
-            if isinstance(inner, wrappers.Code):
+            if isinstance(inner, Code):
                 answers.append(self._run_code(inner))
             else:
                 answers.append(self._walker.perform(inner))
@@ -165,14 +179,14 @@ class Judge:
         text = answers[0].text if len(answers) == 1 else None
         return Data(text, own.origins.union(*(answer.origins for answer in answers)))
 
-    def _run_executed(self, call: Call, executed: executors.Executed, answers: list[Data] | None = None) -> None:
+    def _run_executed(self, call: Call, executed: Executed, answers: list[Data] | None = None) -> None:
         self._note_all(executed.rules, call)
         for code in executed.codes:
             answer = self._run_code(code)
             if answers is not None:
                 answers.append(answer)
 
-    def _run_code(self, code: wrappers.Code) -> Data:
+    def _run_code(self, code: Code) -> Data:
         try:
             return self._walker.code(code.text, code.call, code.span, code.stdin)
         except UnparsableError as error:

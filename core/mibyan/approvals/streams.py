@@ -7,7 +7,7 @@ import binascii
 import re
 from typing import TYPE_CHECKING, Final
 
-from mibyan.approvals import wrappers
+from mibyan.approvals import searchers
 from mibyan.approvals.paths import loses_machine, read_origins
 from mibyan.approvals.shell.escapes import unescaped
 from mibyan.approvals.shell.options import Options
@@ -294,11 +294,11 @@ def _silent(_call: Call) -> Data:
 
 def _find(call: Call) -> Data:
     """What `find` writes begins with where it begins; that is all that matters of it."""
-    starts = wrappers.find_starts(call)
+    starts = searchers.find_starts(call)
     lost = (
         len(starts) == 1
         and loses_machine(starts[0], call.scope, found=True)
-        and not wrappers.is_narrowed(call.args[1:])
+        and not searchers.is_narrowed(call.args[1:])
     )
     return Data(f"{starts[0].text}\n" if lost else None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from mibyan.approvals.executors import Executed
+from mibyan.approvals.executed import Executed
 from mibyan.approvals.shell.options import Options
 from mibyan.approvals.shell.values import Arg
 

@@ -27,9 +27,11 @@ def _powershell(call: Call) -> Iterator[Found]:
     text = " ".join(call.words)
     if _POWER.search(text):
         yield "shutdown", call.span
-    if _TEXTS.search(text) or (
-        call.name.lower() in {"powershell", "pwsh"} and re.search(r"(?i)(?:^|\s)-e(?:c|nc\w*)?\s", text)
-    ) or re.search(r"(?i)(?:^|\s)-(?:ExecutionPolicy|ep|exec)\s+(?:Bypass|Unrestricted)|(?:^|\s)-w\w*\s+hidden", text):
+    if (
+        _TEXTS.search(text)
+        or (call.name.lower() in {"powershell", "pwsh"} and re.search(r"(?i)(?:^|\s)-e(?:c|nc\w*)?\s", text))
+        or re.search(r"(?i)(?:^|\s)-(?:ExecutionPolicy|ep|exec)\s+(?:Bypass|Unrestricted)|(?:^|\s)-w\w*\s+hidden", text)
+    ):
         yield "windows", call.span
     elif (code := re.search(r"(?i)(?:^|\s)-(?:c|command)\s+(.*)", text, re.DOTALL)) and not _only_shows(code[1]):
         yield "inline_script", call.span

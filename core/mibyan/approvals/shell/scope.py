@@ -167,11 +167,11 @@ class Scope:
             return HOME + path[len(self.home.rstrip("/")) :]
         return path
 
-    def paths(self, text: str) -> set[str]:
+    def paths(self, text: str) -> frozenset[str]:
         """A path from everywhere that the working directory may be."""
         if text.startswith(("/", HOME, UNKNOWN)) or not self.elsewhere:
-            return {self.path(text)}
-        return {self.path(text), *(self.path(f"{place}/{text}") for place in self.elsewhere)}
+            return frozenset((self.path(text),))
+        return frozenset((self.path(text), *(self.path(f"{place}/{text}") for place in self.elsewhere)))
 
     def change_directory(self, target: str | None) -> None:
         """`cd`."""

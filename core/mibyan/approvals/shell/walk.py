@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from mibyan.approvals.shell.call import Call
+from mibyan.approvals.shell.nodes import assigned_names, succeeds
 from mibyan.approvals.shell.values import NOTHING, SILENCE, UNKNOWN, Arg, Data, as_code, joined
 from mibyan.approvals.shell.words import MAX_TEXT, Words
 
@@ -255,7 +256,7 @@ class _Script:
                 written.append(self.statement(right, other, stdin))
                 branch.settle(other)
             else:
-                branch = scope.copy() if branch is scope and not _succeeds(left) else branch
+                branch = scope.copy() if branch is scope and not succeeds(left) else branch
                 written.append(self.statement(right, branch, stdin))
         if branch is not scope:
             scope.settle(branch)
@@ -351,7 +352,7 @@ class _Script:
     def _walk_ArithmCmd(self, node: dict[str, Any], scope: Scope, _stdin: Data) -> Data:  # noqa: N802
         words = self._words(scope)
         words.look_into([node.get("X"), node.get("Exprs")], arithmetic=True)
-        for name in _assigned_names([node.get("X"), node.get("Exprs")]):
+        for name in assigned_names([node.get("X"), node.get("Exprs")]):
             scope.set(name, UNKNOWN)
         return SILENCE
 
@@ -364,28 +365,6 @@ class _Script:
     def _walk_CoprocClause(self, node: dict[str, Any], scope: Scope, stdin: Data) -> Data:  # noqa: N802
         self.statement(node.get("Stmt") or {}, scope.copy(), stdin)
         return SILENCE
-
-
-def _succeeds(node: dict[str, Any]) -> bool:
-    """Whether a statement is `true` or `:`."""
-    args = (node.get("Cmd") or {}).get("Args") or ()
-    parts = args[0].get("Parts", ()) if len(args) == 1 else ()
-    return len(parts) == 1 and parts[0].get("Value") in {"true", ":"} and not node.get("Negated")
-
-
-def _assigned_names(nodes: list[Any]) -> set[str]:
-    """The variables that an arithmetic expression sets."""
-    names: set[str] = set()
-    todo = list(nodes)
-    while todo:
-        one = todo.pop()
-        if isinstance(one, list):
-            todo += one
-        elif isinstance(one, dict):
-            if one.get("Type") == "BinaryArithm" and str(one.get("Op", "")).endswith("="):
-                names |= {part["Value"] for part in one.get("X", {}).get("Parts", ()) if "Value" in part}
-            todo += [value for value in one.values() if isinstance(value, dict | list)]
-    return names
 
 
 def _document(node: dict[str, Any], words: Words) -> str:
