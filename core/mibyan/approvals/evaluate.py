@@ -75,7 +75,7 @@ def _keep(key: tuple[str, CommandContext], verdict: Verdict) -> None:
 def _judged(command: str, context: CommandContext) -> Verdict:
     written, shown = without_nul(command), normalised(command)
     parser = Parser(PATIENCE)
-    findings = _findings(written, context, parser, whole=None if written == command else len(command))
+    findings = _findings(written, context, parser, whole=None if len(written) == len(command) else len(command))
     if shown != written:
         findings += _findings(shown, context, parser, whole=len(command))
     found = {(one.id, one.level): one for one in reversed(findings)}

@@ -9,6 +9,8 @@ from typing import Final
 _ESCAPES: Final = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b[ -/]*[0-~]?|\x9b[0-?]*[ -/]*[@-~]|\x08"
 )
+#: Bytes that are no UTF-8, as Python has them; a character each, so that places stay.
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _WIDE: Final = re.compile("[\uff01-\uff5e\u3000]")
 
 
@@ -21,4 +23,4 @@ def normalised(command: str) -> str:
 
 def without_nul(command: str) -> str:
     """The command as a shell could get it."""
-    return command.replace("\x00", "").replace("\x01", "")
+    return _SURROGATES.sub("\ufffd", command.replace("\x00", "").replace("\x01", ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -42,7 +43,8 @@ def _xargs(call: Call) -> list[Call | Code]:
     if not replaced:
         return [call.inner([*words, *given], stdin=NOTHING)]
     lines = [line.strip() for line in (text or "").split("\n") if line.strip()]
-    values = lines if given[0].known and 0 < len(lines) <= _MOST_LINES else [UNKNOWN]
+    known = text is not None and UNKNOWN not in text
+    values = lines if known and 0 < len(lines) <= _MOST_LINES else [UNKNOWN]
     return [call.inner([_put(word, replaced, value, given) for word in words], stdin=NOTHING) for value in values]
 
 
@@ -131,7 +133,8 @@ def is_narrowed(args: Sequence[Arg]) -> bool:
     return any(
         arg.text.startswith(("-name", "-iname", "-path", "-regex", "-newer", "-mtime", "-size", "-maxdepth"))
         and not (following is not None and following.text in {"*", ".*", "**", "0"})
-        for arg, following in zip(args, [*args[1:], None], strict=True)
+        for arg, following in itertools.pairwise((*args, None))
+        if arg is not None
     )
 
 

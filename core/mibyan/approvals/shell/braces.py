@@ -47,23 +47,30 @@ def _split(cells: list[Cell]) -> list[Cell]:
 
 def _first(cells: list[Cell]) -> list[list[Cell]] | None:
     """The words with the first expandable braces expanded; `None`: there are none."""
-    for start, cell in enumerate(cells):
-        if cell != ("{", False):
-            continue
-        depth, commas, end = 0, [], None
-        for index in range(start, len(cells)):
-            depth += {("{", False): 1, ("}", False): -1}.get(cells[index], 0) if _is_text(cells[index]) else 0
-            if depth == 1 and cells[index] == (",", False):
-                commas.append(index)
-            if depth == 0:
-                end = index
-                break
-        if end is None:
-            continue
+    pairs = _pairs(cells)
+    for start in sorted(pairs):
+        commas, end = pairs[start]
         middles = _middles(cells, start, commas, end)
         if middles is not None:
             return [[*cells[:start], *middle, *cells[end + 1 :]] for middle in middles]
     return None
+
+
+def _pairs(cells: list[Cell]) -> dict[int, tuple[list[int], int]]:
+    """Where braces open: the commas between them, and where they close."""
+    pairs: dict[int, tuple[list[int], int]] = {}
+    open_ones: list[tuple[int, list[int]]] = []
+    for index, cell in enumerate(cells):
+        if not _is_text(cell) or cell[1]:
+            continue
+        if cell[0] == "{":
+            open_ones.append((index, []))
+        elif cell[0] == "," and open_ones:
+            open_ones[-1][1].append(index)
+        elif cell[0] == "}" and open_ones:
+            start, commas = open_ones.pop()
+            pairs[start] = commas, index
+    return pairs
 
 
 def _is_text(cell: Cell) -> bool:
