@@ -177,7 +177,7 @@ def test_a_command_of_a_plugin_that_isnt_ready(home: Path, run: Run) -> None:
     assert "whisper is a command of plugin off, which is disabled: " in whisper.err
     broken = run("command", "break")
     assert broken.code == 3
-    assert "plugin 'broken' is failed: it raised RuntimeError: imported" in broken.err
+    assert "plugin 'broken' has failed: it raised RuntimeError: imported" in broken.err
     lie = run("command", "lie")
     assert lie.code == 3
     assert "plugin 'liar' announces the command 'lie', but doesn't register it" in lie.err
@@ -419,7 +419,7 @@ def test_an_added_command_imports_its_plugin_alone(weather: Path, run: Run) -> N
     assert run("weather", "sync").code == 0
     thunder = run("thunder", "--help")
     assert (thunder.code, thunder.out) == (3, "")
-    assert "plugin 'zeus' is failed: it raised RuntimeError: imported" in thunder.err
+    assert "plugin 'zeus' has failed: it raised RuntimeError: imported" in thunder.err
     (weather / "config.yaml").write_text("plugins: {disabled: [zeus]}\n")
     off = run("thunder")
     assert off.code == 3

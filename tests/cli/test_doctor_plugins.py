@@ -170,7 +170,7 @@ def test_plugins_W6_missing_binaries_and_variables(
     assert (said["severity"], said["fix"]) == ("info", "export MOON_KEY=…")
     assert said["what"] == "tool 'moon' of plugin 'tides' says that it reads the variable MOON_KEY, which isn't set"
     (state,) = found("discovery")
-    assert "plugin 'keyed' is needs: environment variable TIDE_KEY is not set" in state["what"]
+    assert "plugin 'keyed' lacks something: environment variable TIDE_KEY is not set" in state["what"]
     monkeypatch.setenv("TIDE_KEY", "x")
     assert found("discovery") == []
 

@@ -265,7 +265,7 @@ fault("wrong-version", _GOOD, "it works with Mibyan >=99, this is ", kind="incom
       manifest="requires_mibyan: '>=99'\n")  # fmt: skip
 fault("needs-plugin", _GOOD, "it needs the plugin 'nobody', which isn't installed", kind="needs", fix="mibyan plugins install nobody",
       manifest="requires_plugins: [nobody]\n")  # fmt: skip
-fault("needs-failed", _GOOD, "it needs the plugin 'system-exit', which is failed: it ended the program", kind="needs",
+fault("needs-failed", _GOOD, "it needs the plugin 'system-exit', which has failed: it ended the program", kind="needs",
       fix="mibyan plugins disable system-exit", manifest="requires_plugins: [system-exit]\n")  # fmt: skip
 fault("needs-program", _GOOD, "a-program-that-nobody-has", kind="needs", fix="a-program-that-nobody-has",
       manifest="requires: {bins: [a-program-that-nobody-has]}\n")  # fmt: skip

@@ -234,7 +234,7 @@ def test_code_that_doesn_t_keep_the_manifest_s_word_fails(
         {},
         {},
     )
-    with pytest.raises(PluginError, match="is failed"):
+    with pytest.raises(PluginError, match="has failed"):
         loader.activate("lazy")
     assert len(imports) == 1
     assert [decision.kind for decision in decisions(loader, "lazy")] == ["failed"]

@@ -132,7 +132,7 @@ FAULTS: dict[Callable[[World], None], str] = {
     says_too_much: "toolz", isn_t_yaml: "plugin.yaml", broken_wheel_manifest: "mibyan.json",
     lacks_a_variable: "(needs: environment variable NO_SUCH_VARIABLE_XYZ is not set",
     lacks_a_variable_lazy: "NO_SUCH_VARIABLE_XYZ", lacks_a_plugin: "it needs the plugin 'absent'",
-    loses_a_plugin: "it needs the plugin 'later', which is failed", for_another_mibyan: "(incompatible: it works with",
+    loses_a_plugin: "it needs the plugin 'later', which has failed", for_another_mibyan: "(incompatible: it works with",
     isolated: "isolation", misconfigured: "level", offers_nothing: "offers nothing", twice: "both are off",
 }  # fmt: skip
 

@@ -140,9 +140,9 @@ def test_the_second_of_one_id_is_shadowed(world: World) -> None:
         (["unversioned >=1"], "incompatible", "one that doesn't say its version"),
         (["absent"], "needs", "it needs the plugin 'absent', which isn't installed"),
         (["off"], "needs", "it needs the plugin 'off', which is disabled: it is in `plugins.disabled`"),
-        (["broken"], "needs", "it needs the plugin 'broken', which is failed: "),
-        (["zbroken"], "needs", "it needs the plugin 'zbroken', which is failed: "),
-        (["zneedy"], "needs", "it needs the plugin 'zneedy', which is needs: "),
+        (["broken"], "needs", "it needs the plugin 'broken', which has failed: "),
+        (["zbroken"], "needs", "it needs the plugin 'zbroken', which has failed: "),
+        (["zneedy"], "needs", "it needs the plugin 'zneedy', which lacks something: "),
         (["base", "absent"], "needs", "'absent'"),
     ],
 )

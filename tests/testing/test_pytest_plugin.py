@@ -204,7 +204,7 @@ def test_fixtures_W2_a_failing_test_says_why(session: Session) -> None:
     printed = session.run("-p", "no:randomly", code=1)
 
     for line in (
-        r"plugin 'broken' is failed: it raised RuntimeError: no way",
+        r"plugin 'broken' has failed: it raised RuntimeError: no way",
         r"CallFailed: shout\({'text': 'aden'}\) ended with the status 'error' \(unknown_tool\)",
         r"plugin:broken: it raised RuntimeError: no way",
         r"there is no plugin 'wether' \(did you mean 'weather'\?\)",

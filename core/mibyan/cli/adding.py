@@ -14,6 +14,7 @@ from mibyan.cli.invocation import Invocation
 from mibyan.cli.loaded import enforce_strictness, loaded
 from mibyan.cli.output import say
 from mibyan.errors import MibyanError, PluginError
+from mibyan.plugins.state import standing
 from mibyan.report import Decision
 from mibyan.text import describe_exception, one_line
 from mibyan.tools.current import acting_as
@@ -86,7 +87,8 @@ def _offer(runtime: Runtime, one: ForeseenCommand) -> Offer:
     if offer is None:
         record = runtime.plugins.get(one.plugin.id)
         raise exits.RefusedError(
-            f"{one.name} is a command of plugin {record.id}, which is {record.state}: {record.reason}", hint=record.hint
+            f"{one.name} is a command of plugin {record.id}, which {standing(record.state, record.reason)}",
+            hint=record.hint,
         )
     try:
         runtime.plugins.activate(offer.owner.id)

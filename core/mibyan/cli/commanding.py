@@ -8,6 +8,7 @@ from mibyan.cli import exits
 from mibyan.cli.loaded import enforce_strictness, loaded
 from mibyan.cli.output import say
 from mibyan.errors import PluginError
+from mibyan.plugins.state import standing
 from mibyan.text import bounded, describe_exception, one_line, suggest
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _refuse_unusable(runtime: Runtime, name: str) -> None:
         manifest = record.candidate.manifest
         if not record.is_usable and manifest and any(command.name == name for command in manifest.commands):
             raise exits.RefusedError(
-                f"{one_line(name, 60)} is a command of plugin {record.id}, which is {record.state}: {record.reason}",
+                f"{one_line(name, 60)} is a command of plugin {record.id}, which {standing(record.state, record.reason)}",
                 hint=record.hint,
             )
 

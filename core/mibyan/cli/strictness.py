@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mibyan.plugins.state import DISABLED, FOUND, USABLE
+from mibyan.plugins.state import DISABLED, FOUND, USABLE, standing
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def unready(records: Iterable[PluginRecord], *, loaded: bool = True) -> list[str
     fine = USABLE if loaded else USABLE | {FOUND}
     usable = {record.id for record in found if record.state in fine}
     return [
-        one_line(f"plugin {record.id} is {record.state}: {record.reason}", 500)
+        one_line(f"plugin {record.id} {standing(record.state, record.reason)}", 500)
         for record in found
         if record.id not in usable and record.state != DISABLED
     ]

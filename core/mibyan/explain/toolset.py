@@ -9,7 +9,7 @@ from mibyan.explain.places import code_of, place_of_tool
 from mibyan.explain.registered import Registered
 from mibyan.explain.sources import registrations_in
 from mibyan.explain.tool import explain_tool
-from mibyan.plugins.state import RULES
+from mibyan.plugins.state import RULES, standing
 from mibyan.records import as_dict, record
 from mibyan.toolsets.bundles import BUNDLES, EVERYTHING, home_of, is_taken
 
@@ -120,7 +120,7 @@ def _absent(records: Sequence[PluginRecord], expansion: Expansion) -> Iterator[M
         for tool, toolset, place in _offered(one):
             way = _way(expansion, home_of(toolset))
             if way is not None:
-                why = f"plugin {one.id!r} is {one.state}" + (f": {one.reason}" if one.reason else "")
+                why = f"plugin {one.id!r} {standing(one.state, one.reason)}"
                 yield Member(tool, "absent", " > ".join(way), why, one.rule or RULES[one.state], one.id, place,
                              one.decided_by, one.hint)  # fmt: skip
 

@@ -10,7 +10,7 @@ from mibyan.explain.places import code_of, place_of_tool
 from mibyan.explain.sources import places_of, python_files, registrations_in
 from mibyan.paths import PROJECT_FOLDER
 from mibyan.plugins.sources.tools_dir import SKIPPED
-from mibyan.plugins.state import RULES
+from mibyan.plugins.state import RULES, standing
 from mibyan.plugins.telling import rule_of
 
 if TYPE_CHECKING:
@@ -78,12 +78,12 @@ def _freezing(record: PluginRecord) -> str:
 def _absent(
     tool: str, toolset: str | None, record: PluginRecord, place: str, reason: str, rule: str, fix: str
 ) -> Claim:  # fmt: skip
-    return Claim(tool, "unregistered", f"plugin {record.id!r} is {record.state}, but {reason}", rule, record.id,
+    return Claim(tool, "unregistered", f"plugin {record.id!r} {standing(record.state)}, but {reason}", rule, record.id,
                  record.source, toolset, place, None, fix)  # fmt: skip
 
 
 def _claim(tool: str, record: PluginRecord, toolset: str | None, place: str) -> Claim:
-    reason = f"plugin {record.id!r} is {record.state}" + (f": {record.reason}" if record.reason else "")
+    reason = f"plugin {record.id!r} {standing(record.state, record.reason)}"
     state = cast("ClaimState", record.state)
     return Claim(tool, state, reason, record.rule or RULES[record.state], record.id, record.source, toolset,
                  place, record.decided_by, record.hint or f"mibyan plugins show {record.id}")  # fmt: skip

@@ -10,7 +10,7 @@ from mibyan.config.sources import PluginEntry
 from mibyan.errors import PluginError
 from mibyan.plugins import journal
 from mibyan.plugins.sources.ids import PROJECT_TOOLS, covers, resolve, split_requirement, trust_word
-from mibyan.plugins.state import DISABLED, FAILED, INCOMPATIBLE, NEEDS, SHADOWED, UNTRUSTED
+from mibyan.plugins.state import DISABLED, FAILED, INCOMPATIBLE, NEEDS, SHADOWED, UNTRUSTED, standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -274,7 +274,7 @@ def _needs_plugin(text: str, state_of: Callable[[str], tuple[Candidate, Refusal 
         return Refusal(NEEDS, f"it needs the plugin {name!r}, which isn't installed", hint)
     other, refusal = found
     if refusal is not None:
-        reason = f"it needs the plugin {other.id!r}, which is {refusal.state}: {refusal.reason}"
+        reason = f"it needs the plugin {other.id!r}, which {standing(refusal.state, refusal.reason)}"
         return Refusal(NEEDS, reason, refusal.hint)
     if wanted and not _fits(other.version, wanted):
         version = other.version or "one that doesn't say its version"

@@ -20,7 +20,7 @@ from mibyan.plugins.services import LoaderServices
 from mibyan.plugins.slots import PluginSlot, find_slot, tools_by_owner
 from mibyan.plugins.sources import ids
 from mibyan.plugins.sources.scan import discover
-from mibyan.plugins.state import FOUND, NEEDS, READY, SHADOWED, USABLE, PluginRecord
+from mibyan.plugins.state import FOUND, NEEDS, READY, SHADOWED, USABLE, PluginRecord, standing
 from mibyan.plugins.telling import tell_notes
 from mibyan.tools.current import Current, acting
 
@@ -391,7 +391,7 @@ class PluginLoader:
 
 def _unusable(slot: PluginSlot) -> PluginError:
     return PluginError(
-        f"plugin {slot.id!r} is {slot.state}: {slot.reason}",
+        f"plugin {slot.id!r} {standing(slot.state, slot.reason)}",
         plugin_id=slot.id,
         origin=slot.candidate.origin,
         hint=slot.hint,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mibyan.errors import ConfigError, MibyanError
 from mibyan.plugins.sources.ids import PROJECT_TOOLS
-from mibyan.plugins.state import ACTIVE, DISABLED, NEEDS, READY, SHADOWED
+from mibyan.plugins.state import ACTIVE, DISABLED, NEEDS, READY, SHADOWED, standing
 from mibyan.records import field, record
 from mibyan.tools.lockfile import LOCK_NAME, read_lock
 from mibyan.tools.lockguard import LockedStore, LockGuard
@@ -116,7 +116,7 @@ def lock_of(
             tools[name] = locked_tool(entry, clean)
         except (MibyanError, ValueError, TypeError, RecursionError) as error:
             problems.append(f"the tool {name!r} of plugin {entry.owner.id!r} can't be locked: {error}")
-    untold = {one.id: f"it is {one.state}: {one.reason}" for one in records
+    untold = {one.id: f"it {standing(one.state, one.reason)}" for one in records
               if one.id not in plugins and one.state not in {DISABLED, SHADOWED} and not _is_project(one)}  # fmt: skip
     return Now(Lock(dict(sorted(plugins.items())), dict(sorted(tools.items()))), tuple(problems), untold)
 

@@ -42,6 +42,14 @@ RULES: Final = {
 }  # fmt: skip
 #: The states that an operator would want to know about.
 PROBLEMS: Final = frozenset({UNTRUSTED, INCOMPATIBLE, NEEDS, FAILED, SHADOWED})
+#: The states that no sentence can be made of with "is".
+_STANDINGS: Final = {FAILED: "has failed", NEEDS: "lacks something"}
+
+
+def standing(state: str, reason: str = "") -> str:
+    """A state in a sentence, behind the plugin: `has failed: it raised …`, `is disabled`."""
+    told = _STANDINGS.get(state, f"is {state}")
+    return f"{told}: {reason}" if reason else told
 
 
 #: What stands in the reason of an imported plugin before why it isn't learned.

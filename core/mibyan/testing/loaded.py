@@ -122,7 +122,9 @@ class LoadedPlugin:
             self.activate()
         record = self.record
         if record.state not in _USABLE:
-            message = f"plugin {self.id!r} is {record.state}: {record.reason}"
+            from mibyan.plugins.state import standing
+
+            message = f"plugin {self.id!r} {standing(record.state, record.reason)}"
             raise PluginError(message, plugin_id=self.id, origin=record.origin, hint=record.hint)
         return self
 

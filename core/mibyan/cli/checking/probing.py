@@ -10,6 +10,7 @@ from mibyan.cli.apart import run_apart
 from mibyan.cli.checking.checks import DYNAMIC
 from mibyan.cli.checking.schemas import Unsayable
 from mibyan.cli.doctor.plugins.costs import SLOW_MS
+from mibyan.plugins.state import standing
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Trial:
         loaded = said["state"] in {"ready", "active"}
         if not loaded:
             tell = found.warn if said["state"] == "needs" else found.fail
-            tell("load", f"it is {said['state']}: {self._shown(said['reason'])}", self._mend(said["hint"]))
+            tell("load", f"it {standing(said['state'], self._shown(said['reason']))}", self._mend(said["hint"]))
         for reason, fix, origin in said["problems"]:
             found.warn("load", reason, fix, origin and self._shown(origin))
         overrides = f", replaces {', '.join(said['overrides'])}" if said["overrides"] else ""
@@ -128,7 +129,7 @@ class Trial:
             found.ok("schemas", f"every provider takes all of them: {_counted(said['tools'], 'tool')}")
         self._judge_acts(said, found, loaded=loaded)
         if not loaded:
-            found.skip(_AFTER_LOAD, f"it is {said['state']}")
+            found.skip(_AFTER_LOAD, f"it {standing(said['state'])}")
             return bool(said["state"] == "needs")
         self._judge_time(said["ms"], found)
         if said["left"] is not None:

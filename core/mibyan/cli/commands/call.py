@@ -11,6 +11,7 @@ from mibyan.cli.asking import approvals_answered
 from mibyan.cli.declaring import argument, command, option
 from mibyan.cli.loaded import enforce_strictness, loaded
 from mibyan.cli.output import say
+from mibyan.plugins.state import standing
 from mibyan.text import one_line
 from mibyan.tools.results import ToolCall
 
@@ -63,7 +64,7 @@ def _code(runtime: Runtime, result: ToolResult) -> int:
             if not record.is_usable and manifest and any(tool.name == result.name for tool in manifest.tools):
                 hint = f" {record.hint}" if record.hint else ""
                 say(
-                    f"mibyan: {result.name} is a tool of plugin {record.id}, which is {record.state}: {record.reason}.{hint}"
+                    f"mibyan: {result.name} is a tool of plugin {record.id}, which {standing(record.state, record.reason)}.{hint}"
                 )
                 if record.state == "untrusted":
                     return exits.REFUSED

@@ -9,6 +9,7 @@ from mibyan.cli.declaring import argument, group
 from mibyan.cli.loaded import is_strictly_fine, loaded
 from mibyan.cli.tables import Column, show_fields, show_table
 from mibyan.errors import MibyanError
+from mibyan.plugins.state import standing
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _tell_who_would_bring(runtime: Runtime, name: str) -> None:
 
     one = would_bring(runtime, name)
     if one is not None:
-        reason = f"there is no toolset {one_line(name, 60)!r}: plugin {one.id!r}, which would bring it, is {one.state}"
+        reason = f"there is no toolset {one_line(name, 60)!r}: plugin {one.id!r}, which would bring it, {standing(one.state)}"
         raise MibyanError(f"{reason}: {one_line(one.reason, 500)}", origin=one.decided_by, hint=one.hint)
 
 

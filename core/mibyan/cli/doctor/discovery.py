@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mibyan.cli.doctor.finding import Finding
-from mibyan.plugins.state import FAILED, INCOMPATIBLE, NEEDS, SHADOWED, UNTRUSTED
+from mibyan.plugins.state import FAILED, INCOMPATIBLE, NEEDS, SHADOWED, UNTRUSTED, standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,4 +34,4 @@ def states(records: Sequence[PluginRecord]) -> Iterator[Finding]:
     for one in records:
         severity = _STATES.get(one.state)
         if severity is not None:
-            yield Finding(severity, f"plugin {one.id!r} is {one.state}: {one.reason}", one.origin, one.hint)
+            yield Finding(severity, f"plugin {one.id!r} {standing(one.state, one.reason)}", one.origin, one.hint)
