@@ -90,6 +90,16 @@ def suggest(name: str, names: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
+def did_you_mean(meant: str | None) -> str:
+    """What a sentence about a name that there isn't ends with: ` (did you mean 'echo'?)`, or nothing."""
+    return f" (did you mean {meant!r}?)" if meant else ""
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things: `1 tool`, `2 tools`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def suggestions(name: str, names: Iterable[str], count: int = 3) -> list[str]:
     """Up to `count` of `names` that look like `name`, the most similar first."""
     import difflib

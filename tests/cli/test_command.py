@@ -161,7 +161,7 @@ def test_an_unknown_command_is_told_with_what_there_is(say: Path, run: Run) -> N
     """Exit code 2, a suggestion, and the list."""
     done = run("command", "sya", "x")
     assert (done.code, done.out) == (2, "")
-    assert "No plugin has a command 'sya'. Did you mean 'say'? There are: data, fail, later," in done.err
+    assert "no plugin has a command 'sya' (did you mean 'say'?); there are data, fail, later," in done.err
     assert run("--safe-mode", "command", "say").code == 2
 
 

@@ -105,7 +105,7 @@ def test_for_people(run: Callable, home: Path) -> None:
     assert re.search(r"^configuration  error +2$", done.out, re.MULTILINE)
     assert f"error: configuration: {home}/config.yaml:2: key 'dispatch.timeout'" in done.out
     assert "\n    mibyan config validate\n" in done.out
-    assert done.out.endswith("1 errors, 1 warnings.\n")
+    assert done.out.endswith("1 error, 1 warning.\n")
     assert done.out.index("\nerror:") < done.out.index("\nwarning:")
 
 

@@ -173,6 +173,18 @@ def test_plugins_W4_a_file_that_is_no_wheel_is_told(home: Path, tmp_path: Path, 
 
 
 @pytest.mark.system
+def test_plugins_W4_everything_that_a_manifest_offers_and_needs_is_told() -> None:
+    """Not only tools: what else comes with it, and that no call gets through without it."""
+    data = {
+        "description": "A.", "commands": ["say"], "cli": ["talk"], "skills": ["skills/read"], "environments": {"box": "box:make"},
+        "role": "policy", "tools": [{"name": "go", "toolset": "x", "schema": {}, "requires": {"env": ["KEY"]}}],
+    }  # fmt: skip
+    lines = list(told(Look("x", manifest=parse_manifest(data, "plugin.yaml"))))
+    for line in ("commands: say", "commands below mibyan: talk", "skills: skills/read", "terminal backends: box",
+                 "lets no call through without it: role: policy", "needs the variables: KEY"):  # fmt: skip
+        assert f"  {line}" in lines
+
+
 def test_plugins_W4_a_person_is_asked_and_a_no_changes_nothing(home: Path, tmp_path: Path, terminal, program) -> None:
     """What changes and what the manifest says is on the screen before the question; a no ends with 3."""
     asked = terminal("plugins", "install", str(_wheel(tmp_path)), "--installer", "pip", "--", "--no-index")

@@ -134,7 +134,7 @@ def test_what_is_new_is_refused_and_what_is_gone_is_told_S3(run: Callable, locke
     assert problems["plugin:new"]["fix"] == "mibyan plugins lock --only new"
     assert "doesn't register it" in problems["tool:shout"]["reason"]
     rows = {row["id"]: row for row in run("plugins", "list", "--locked", "--json").data["plugins"]}
-    assert (rows["new"]["state"], rows["new"]["hint"]) == ("untrusted", "mibyan plugins lock --only new")
+    assert (rows["new"]["state"], rows["new"]["fix"]) == ("untrusted", "mibyan plugins lock --only new")
     assert not mark.exists()
 
 

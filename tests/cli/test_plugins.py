@@ -138,7 +138,7 @@ def test_show(run: Callable, project: Path) -> None:
     assert told.keys() >= KEYS
     assert told["manifest"]["permissions"] == ["network"]
     shown = run("plugins", "show", "deploy").out
-    for part in ("state        untrusted", "permissions  network", "tools        ship"):
+    for part in ("state         untrusted", "permissions   network", "tools         ship"):
         assert part in shown
 
 

@@ -133,3 +133,57 @@ def test_plugins_W4_show_names_what_there_is(run: Callable, home: Path) -> None:
     assert "import " not in shown
     run("call", "one")
     assert re.search(r"^import +[\d.]+ ms$", run("plugins", "show", "beta").out, re.MULTILINE)
+
+
+def test_plugins_W4_a_name_that_somebody_else_has_is_told(run: Callable, home: Path) -> None:
+    """A plugin that works but hasn't all the names that it wants: `list`, `show` and `doctor` say so without loading it."""
+    add_plugin(home, "alpha", CODE, FROZEN.format(id="alpha", tool="one", description="A.", overrides="[]", hooks="[]"))
+    taker = "import mibyan\n@mibyan.tool(toolset='x')\ndef one() -> str:\n    'Runs.'\n    return ''\n"
+    add_plugin(home, "bold", taker, "manifest_version: 1\nid: bold\n")
+    run("tools", "list")
+    for told in (run("plugins", "list", "--json"), run("plugins", "list", "--load", "--json")):
+        assert {one: row["rejected"] for one, row in by_id(told).items() if row["rejected"]} == {"bold": ["one"]}
+    sentence = "1 tool of it rejected, as others have the names: one\n    mibyan tools why one\n"
+    assert sentence in run("plugins", "list").out
+    assert re.search(r"^rejected +one$", run("plugins", "show", "bold").out, re.MULTILINE)
+    findings = run("doctor", "--json").data["findings"]
+    assert [one["fix"] for one in findings if "'bold'" in one["what"]] == ["mibyan tools why one"]
+    told = run("plugins", "list", "--load").out
+    assert told.count("tools why one") + told.count("allow_tool_override") == 1, told
+
+
+OFFERS = """
+import mibyan
+def say(text): return text
+def register(ctx):
+    ctx.register_command("say", say, "Say it.", args_hint="TEXT")
+"""
+
+
+def test_show_tells_all_that_a_plugin_offers_and_needs(run: Callable, home: Path) -> None:
+    """Commands, skills, terminal backends, settings, what it needs: by the manifest, or as it was learned."""
+    add_plugin(
+        home,
+        "alpha",
+        OFFERS,
+        """\
+manifest_version: 1
+id: alpha
+commands: [{name: say, description: Say it., args_hint: TEXT}]
+cli: [talk]
+skills: [skills/read]
+environments: {box: "box:make"}
+config_schema: {type: object, properties: {loud: {type: boolean}}}
+requires: {env: [LOUD_KEY], bins: [sh]}
+tools: []
+""",
+    )
+    shown = re.sub(" +", " ", run("plugins", "show", "alpha").out)
+    for line in ("commands say TEXT: Say it.", "cli talk", "skills skills/read", "environments box", "settings loud",
+                 "needs variables LOUD_KEY", "needs programs sh"):  # fmt: skip
+        assert f"\n{line}\n" in shown
+    add_plugin(home, "beta", OFFERS, "manifest_version: 1\nid: beta\n")
+    assert run("plugins", "show", "beta", "--json").data["commands"] == []
+    run("tools", "list")
+    learned = run("plugins", "show", "beta", "--json").data
+    assert learned["commands"] == [{"name": "say", "description": "Say it.", "args_hint": "TEXT"}]

@@ -10,7 +10,7 @@ import pytest
 
 from .conftest import add_plugin
 
-TOLD = ("state", "reason", "hint", "tools", "hooks", "overrides", "import_ms", "schema_tokens", "loaded_at")
+TOLD = ("state", "reason", "fix", "tools", "hooks", "overrides", "rejected", "import_ms", "schema_tokens", "loaded_at")
 
 
 def told(done, plugin_id: str = "bench") -> dict:

@@ -24,7 +24,7 @@ from .world import World, answer, frozen_tool, tool, write
 
 BROKEN = "raise ValueError('no luck')\n"
 #: Everything that a row says of an outcome.
-TOLD = ("state", "reason", "hint", "tools", "hooks", "overrides", "import_ms", "schema_tokens", "loaded_at")
+TOLD = ("state", "reason", "fix", "tools", "hooks", "overrides", "rejected", "import_ms", "schema_tokens", "loaded_at")
 
 
 def kept(world: World) -> Path:

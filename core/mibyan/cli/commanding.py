@@ -9,7 +9,7 @@ from mibyan.cli.loaded import enforce_strictness, loaded
 from mibyan.cli.output import say
 from mibyan.errors import PluginError
 from mibyan.plugins.state import standing
-from mibyan.text import bounded, describe_exception, one_line, suggest
+from mibyan.text import bounded, describe_exception, did_you_mean, one_line, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -126,9 +126,8 @@ def unknown(name: str, names: Iterable[str]) -> str:
     known = sorted(names)
     meant = suggest(name, known)
     listed = ", ".join(one_line(one, 60) for one in known[:_MOST]) + (", …" if len(known) > _MOST else "")
-    there_are = f"There are: {listed}." if known else "No plugin has one."
-    hint = f" Did you mean {meant!r}?" if meant else ""
-    return f"No plugin has a command {one_line(name, 60)!r}.{hint} {there_are}"
+    there_are = f"; there are {listed}" if known else ", and no other"
+    return f"no plugin has a command {one_line(name, 60)!r}{did_you_mean(meant)}{there_are}"
 
 
 def _told_failure(invocation: Invocation, runtime: Runtime, offer: Offer, error: BaseException) -> int:

@@ -10,7 +10,7 @@ from mibyan.cli import exits
 from mibyan.cli.loaded import loaded
 from mibyan.cli.output import say
 from mibyan.errors import ConfigError, MibyanError
-from mibyan.text import one_line, suggest
+from mibyan.text import counted, did_you_mean, one_line, suggest
 from mibyan.tools.lockdiff import differences
 from mibyan.tools.locked import Lock
 from mibyan.tools.lockfile import LOCK_NAME, escaped, read_lock, write_lock
@@ -68,7 +68,7 @@ def _checked(invocation: Invocation, path: Path, now: Now) -> int:
         raise ConfigError(
             f"{path} doesn't exist: there is nothing to check", origin=str(path), hint="mibyan plugins lock"
         )
-    found = differences(before, kept(before, now), (LOCK_NAME, "now"))
+    found = differences(before, kept(before, now), ("lock", "now"))
     if invocation.options.as_json:
         invocation.out.document(
             {
@@ -109,16 +109,15 @@ def _write(path: Path, now: Now, names: Sequence[str], ids: Sequence[str]) -> tu
 def _require_known(words: Sequence[str], known: Collection[str], what: str) -> None:
     for word in words:
         if word not in known:
-            meant = suggest(word, known)
-            raise MibyanError(f"there is no {what} {one_line(word, 60)!r} to accept" + (f"; did you mean {meant!r}?" if meant else ""),
+            raise MibyanError(f"there is no {what} {one_line(word, 60)!r} to accept{did_you_mean(suggest(word, known))}",
                               hint="mibyan tools diff")  # fmt: skip
 
 
 def _told(invocation: Invocation, path: Path, now: Now, before: Lock | None, after: Lock) -> int:
     from mibyan.plugins.locking import kept
 
-    changes = differences(before or Lock(), after, ("before", LOCK_NAME))
-    open_ones = differences(after, kept(after, now), (LOCK_NAME, "now"))
+    changes = differences(before or Lock(), after, ("lock", "now"))
+    open_ones = differences(after, kept(after, now), ("lock", "now"))
     if invocation.options.as_json:
         invocation.out.document({
             "path": str(path), "written": True, "created": before is None, "differs": bool(changes), **changes.to_dict(),
@@ -128,7 +127,7 @@ def _told(invocation: Invocation, path: Path, now: Now, before: Lock | None, aft
     if before is not None:
         _show(invocation, changes)
     _say_problems(now)
-    size = f"{_number(len(after.tools), 'tool')} of {_number(len(after.plugins), 'plugin')}"
+    size = f"{counted(len(after.tools), 'tool')} of {counted(len(after.plugins), 'plugin')}"
     what = "is new" if before is None else f"accepted: {_counted(changes)}" if changes else "is as it was"
     say(f"{path} {what}; it has {size}.")
     if open_ones:
@@ -200,13 +199,9 @@ def _show(invocation: Invocation, found: Differences) -> None:
 def _counted(found: Differences) -> str:
     kinds = ("changed", "added", "removed")
     parts = [
-        f"{_number(count, what)} {kind}"
+        f"{counted(count, what)} {kind}"
         for what, ones in (("tool", found.tools), ("plugin", found.plugins))
         for kind in kinds
         if (count := sum(one.change == kind for one in ones))
     ]
     return ", ".join(parts) or "no difference"
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -17,6 +17,7 @@ from mibyan.plugins.manifest import manifest_json_schema, parse_manifest
 from mibyan.plugins.manifest_edit import differences, merged, text_of
 from mibyan.plugins.sources.authored import find_authored, read
 from mibyan.records import replace
+from mibyan.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -132,7 +133,7 @@ def _written(invocation: Invocation, found: Authored, frozen: Frozen, new: dict[
     if write:
         tools = len(new["tools"])
         said = "is written" if changed else "says so already"
-        say(f"{found.path} {said}: {tools} tool{'' if tools == 1 else 's'}.")
+        say(f"{found.path} {said}: {counted(tools, 'tool')}.")
     return exits.OK
 
 

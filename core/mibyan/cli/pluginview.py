@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mibyan.cli.tables import Column, show_fields, show_table
 from mibyan.errors import MibyanError
 from mibyan.plugins.rows import day, row, tool_tokens
-from mibyan.plugins.state import DISABLED, FOUND, PROBLEMS, RULES, USABLE
+from mibyan.plugins.state import DISABLED, FOUND, PROBLEMS, RULES, USABLE, rejection
 from mibyan.records import record, replace
 from mibyan.report import Decision, DecisionLog
 from mibyan.text import one_line
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mibyan.cli.output import Output
+    from mibyan.plugins.lessons import Lessons
     from mibyan.plugins.state import PluginRecord
     from mibyan.runtime import Runtime
     from mibyan.tools.store import RegistrySnapshot
@@ -93,6 +94,7 @@ def print_list(out: Output, objects: Sequence[dict[str, Any]], problems: Sequenc
     show_table(out, _LIST, [_row(one) for one in objects])
     out.line(f"\n{totals(objects)}")
     told = [*(_sentences(one["subject"].partition(":")[2], one) for one in problems), *_disabled(objects)]
+    told += _rejected(objects, {one["subject"] for one in problems if one["kind"] == "rejected"})
     if told:
         out.line("")
     for lines in told:
@@ -121,11 +123,21 @@ def _disabled(objects: Sequence[dict[str, Any]]) -> list[str]:
     return [
         _sentences(
             one["id"],
-            {"kind": one["state"], "reason": one["reason"], "fix": one["hint"], "decided_by": one["decided_by"]},
+            {"kind": one["state"], "reason": one["reason"], "fix": one["fix"], "decided_by": one["decided_by"]},
         )
         for one in objects
         if one["state"] == DISABLED
     ]
+
+
+def _rejected(objects: Sequence[dict[str, Any]], subjects: set[str]) -> list[str]:
+    """A plugin that works, but hasn't all the names that it wants; what was told of a tool isn't told again."""
+    return [
+        _sentences(one["id"], {"kind": one["state"], "reason": rejection(one["rejected"]),
+                               "fix": f"mibyan tools why {one['rejected'][0]}"})
+        for one in objects
+        if one["rejected"] and not {f"tool:{name}" for name in one["rejected"]} <= subjects
+    ]  # fmt: skip
 
 
 def _sentences(who: str, problem: dict[str, Any]) -> str:
@@ -134,18 +146,26 @@ def _sentences(who: str, problem: dict[str, Any]) -> str:
     return f"{one_line(who, 200)}: {problem['kind']}: {one_line(problem['reason'], 1000)}{fix}"
 
 
-def details(record: PluginRecord, records: Sequence[PluginRecord]) -> dict[str, Any]:
-    """One plugin as a JSON object, with its manifest, what each of its tools costs, and whose tools it overrides.
+def details(record: PluginRecord, records: Sequence[PluginRecord], lessons: Lessons) -> dict[str, Any]:
+    """One plugin as a JSON object, with its manifest, its commands, what each tool costs, and whose tools it overrides.
 
     Args:
         record: The plugin.
         records: All plugins, in order.
+        lessons: What was learned of them.
     """
+    from mibyan.plugins.foreseen import foresee
+
     manifest = record.candidate.manifest
+    seen = foresee((record,), lessons)
+    commands, cli = seen.commands or seen.closed_commands, seen.cli or seen.closed_cli
     return {
         **_object(record, None),
         "rule": record.rule or RULES[record.state],
-        "decided_by": record.decided_by,
+        "commands": [
+            {"name": one.name, "description": one.description, "args_hint": one.args_hint} for one in commands.values()
+        ],
+        "cli": list(cli),
         "tool_tokens": tool_tokens(record),
         "displaced": {name: _other_owner(name, record, records) for name in record.overrides},
         "manifest": None if manifest is None else manifest.to_data(),
@@ -162,21 +182,42 @@ def print_details(out: Output, told: dict[str, Any]) -> None:
     """One plugin for people."""
     manifest = told["manifest"] or {}
     said = ("description", "author", "homepage", "license", "requires_mibyan", "role")
-    tokens: dict[str, int] = told["tool_tokens"]
-    tools = [f"{name} ({tokens[name]} tokens)" if tokens.get(name) else name for name in told["tools"]]
-    overrides = [f"{name} (of plugin {owner})" if owner else name for name, owner in told["displaced"].items()]
     show_fields(out, {
         **{key: told[key] for key in ("id", "source", "version", "state", "reason")},
+        "to change it": told["fix"] or "",
         "loaded at": told["loaded_at"] or "",
         "import": "" if told["import_ms"] is None else f"{told['import_ms']:g} ms",
-        "next": told["hint"] or "",
         "rule": told["rule"],
         "decided by": told["decided_by"] or "",
         "origin": told["origin"],
         **{key: str(manifest.get(key, "")) for key in said},
-        **{key: ", ".join(manifest.get(key, ())) for key in ("requires_plugins", "after", "permissions")},
-        "tools": "\n".join(tools),
-        "hooks": "\n".join(told["hooks"]),
-        "overrides": "\n".join(overrides),
+        **{key: ", ".join(manifest.get(key, ())) for key in ("requires_plugins", "after")},
+        **_offers(told, manifest),
         "tokens": str(told["schema_tokens"] or ""),
+        "settings": ", ".join((manifest.get("config_schema") or {}).get("properties", ())),
+        **{f"needs {what}": ", ".join(names) for what, names in needs(manifest).items()},
+        "permissions": ", ".join(manifest.get("permissions", ())),
     })  # fmt: skip
+
+
+def _offers(told: dict[str, Any], manifest: dict[str, Any]) -> dict[str, str]:
+    """What a plugin offers, a line each."""
+    tokens: dict[str, int] = told["tool_tokens"]
+    tools = [f"{name} ({tokens[name]} tokens)" if tokens.get(name) else name for name in told["tools"]]
+    overrides = [f"{name} (of plugin {owner})" if owner else name for name, owner in told["displaced"].items()]
+    lists = {"tools": tools, "overrides": overrides, "rejected": told["rejected"], "hooks": told["hooks"],
+             "commands": [_command(one) for one in told["commands"]], "cli": told["cli"], "skills": manifest.get("skills", ()),
+             "environments": manifest.get("environments", ())}  # fmt: skip
+    return {what: "\n".join(names) for what, names in lists.items()}
+
+
+def _command(one: dict[str, str]) -> str:
+    usage = f"{one['name']} {one['args_hint']}".rstrip()
+    return one_line(f"{usage}: {one['description']}" if one["description"] else usage)
+
+
+def needs(manifest: dict[str, Any]) -> dict[str, list[str]]:
+    """What a plugin's manifest and its tools' entries there say that they need: variables, programs and modules, sorted."""
+    every = [manifest.get("requires") or {}, *(one.get("requires") or {} for one in manifest.get("tools") or ())]
+    kinds = {"variables": "env", "programs": "bins", "modules": "modules"}
+    return {what: sorted({name for one in every for name in one.get(key, ())}) for what, key in kinds.items()}

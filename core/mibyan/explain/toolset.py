@@ -11,6 +11,7 @@ from mibyan.explain.sources import registrations_in
 from mibyan.explain.tool import explain_tool
 from mibyan.plugins.state import RULES, standing
 from mibyan.records import as_dict, record
+from mibyan.text import did_you_mean
 from mibyan.toolsets.bundles import BUNDLES, EVERYTHING, home_of, is_taken
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _state(found: session.Finding, parts: Parts, entry: ToolEntry) -> str:
 def _unregistered(runtime: Runtime, tool: str, via: str) -> Member:
     answer = explain_tool(runtime, tool)
     if not answer.claims:
-        meant = f"; did you mean {answer.suggestions[0]!r}?" if answer.suggestions else ""
+        meant = did_you_mean(next(iter(answer.suggestions), None))
         return Member(tool, "not registered", via, f"no plugin has it{meant}", "registry.T2",
                       fix=f"mibyan tools why {tool}")  # fmt: skip
     first = answer.claims[0]

@@ -367,7 +367,7 @@ def _misfit(owner: HookOwner, source: object, error: Exception) -> PluginError:
     import inspect
 
     text = str(error)
-    lines = [f"plugin {owner.id!r}: a hook implementation doesn't fit its hook."]
+    lines = ["an implementation doesn't fit its hook:"]
     for hook, arguments in HOOK_ARGUMENTS.items():
         function = source.get(hook) if isinstance(source, Mapping) else getattr(source, hook, None)
         if function is not None and (f"'{hook}'" in text or f" {hook}" in text or hook in text):

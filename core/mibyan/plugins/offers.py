@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from mibyan.errors import PluginError
 from mibyan.plugins.making import Making
 from mibyan.records import record
-from mibyan.text import one_line, suggest
+from mibyan.text import did_you_mean, one_line, suggest
 from mibyan.tools.current import Current, acting
 
 if TYPE_CHECKING:
@@ -148,9 +148,8 @@ class OfferedThings:
         """
         offer = self.commands.get(name)
         if offer is None:
-            meant = suggest(name, self.commands)
-            hint = f" (did you mean {meant!r}?)" if meant else ""
-            raise PluginError(f"no plugin has a command {one_line(name, 60)!r}{hint}")
+            meant = did_you_mean(suggest(name, self.commands))
+            raise PluginError(f"no plugin has a command {one_line(name, 60)!r}{meant}")
         if offer.value is None:
             self._activate(offer.owner.id)
             offer = self.commands.get(name, offer)

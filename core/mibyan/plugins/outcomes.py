@@ -41,7 +41,7 @@ _STALE = 3_600.0
 _PATIENCE = 1.0
 
 #: The parts of an outcome that are lists of names.
-_LISTS = ("tools", "hooks", "overrides")
+_LISTS = ("tools", "hooks", "overrides", "rejected")
 #: The states that a load ends in; the others can be told at any time.
 _STATES = frozenset({READY, ACTIVE, FAILED, NEEDS})
 
@@ -56,6 +56,7 @@ class Outcome:
     tools: tuple[str, ...]
     hooks: tuple[str, ...]
     overrides: tuple[str, ...]
+    rejected: tuple[str, ...]
     import_ms: float | None
     #: What the definition of each tool costs in a request, in the order of the tools; `None`: it couldn't be told.
     tool_tokens: tuple[int, ...] | None
@@ -69,7 +70,7 @@ class Outcome:
         """The record of a plugin that wasn't loaded, with this outcome."""
         return replace(
             record, state=self.state, reason=self.reason, hint=self.hint, tools=self.tools, hooks=self.hooks,
-            overrides=self.overrides, import_ms=self.import_ms, tool_tokens=self.tool_tokens, loaded_at=self.time,
+            overrides=self.overrides, rejected=self.rejected, import_ms=self.import_ms, tool_tokens=self.tool_tokens, loaded_at=self.time,
         )  # fmt: skip
 
     def tells(self, record: PluginRecord) -> bool:
@@ -77,8 +78,8 @@ class Outcome:
 
         How long an import took isn't compared, nor is its time; that a manifest was read tells less than an import.
         """
-        offered = (record.tools, record.hooks, record.overrides)
-        if offered != (self.tools, self.hooks, self.overrides):
+        offered = (record.tools, record.hooks, record.overrides, record.rejected)
+        if offered != (self.tools, self.hooks, self.overrides, self.rejected):
             return False
         if self.state == ACTIVE and record.state in {ACTIVE, READY}:
             if unlearned(self.reason) != unlearned(bounded(record.reason, _TEXT_LIMIT)):
@@ -188,7 +189,7 @@ class Outcomes:
         except OSError:
             return None
         said = tuple(
-            (one.id, one.origin, one.version, one.tools, one.hooks, one.overrides, stamp(f"{one.origin}/RECORD"))
+            (one.id, one.origin, one.version, one.tools, one.hooks, one.overrides, one.rejected, stamp(f"{one.origin}/RECORD"))
             for one in loaded
         )  # fmt: skip
         return LOADED_BY, file.st_ino, file.st_mtime_ns, file.st_size, int(time.time() // _STALE), said
@@ -224,7 +225,7 @@ def _outcome(record: PluginRecord, store: RegistryStore) -> Outcome:
     hint = None if record.hint is None else bounded(record.hint, _TEXT_LIMIT)
     return Outcome(
         record.state, bounded(record.reason, _TEXT_LIMIT), hint, record.tools, record.hooks, record.overrides,
-        record.import_ms, tokens, record.loaded_at or time.time(), record.origin, LOADED_BY,
+        record.rejected, record.import_ms, tokens, record.loaded_at or time.time(), record.origin, LOADED_BY,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from mibyan.errors import PluginError
 from mibyan.hooks.names import HOOK_ARGUMENTS
 from mibyan.plugins.journal import now_registering
 from mibyan.records import field, record
-from mibyan.text import suggest
+from mibyan.text import did_you_mean, suggest
 from mibyan.tools.current import Current, acting
 from mibyan.tools.function import ToolFunction
 
@@ -184,10 +184,7 @@ def _offers_nothing(
     unknown = sorted({name for source in parts.hooks for name in marked(source) if name not in HOOK_ARGUMENTS})
     if unknown:
         meant = [suggest(name, HOOK_ARGUMENTS) for name in unknown]
-        told = [
-            f"{name!r}" + (f" (did you mean {word!r}?)" if word else "")
-            for name, word in zip(unknown, meant, strict=True)
-        ]
+        told = [f"{name!r}{did_you_mean(word)}" for name, word in zip(unknown, meant, strict=True)]
         reason = f"it offers nothing: there is no hook {', '.join(told)}, and it has neither register(ctx) nor a tool"
         return PluginError(reason, plugin_id=ctx.plugin_id, hint=f"The hooks are: {', '.join(sorted(HOOK_ARGUMENTS))}.")
     reason = "it offers nothing: its import registered no tool, and it has neither register(ctx) nor a hook"

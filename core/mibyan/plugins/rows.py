@@ -18,7 +18,7 @@ _CHARACTERS_A_TOKEN = 4
 def row(record: PluginRecord, snapshot: RegistrySnapshot | None = None) -> dict[str, Any]:
     """One plugin as a JSON object.
 
-    Its keys: `id source version state reason hint decided_by origin tools hooks overrides import_ms schema_tokens loaded_at`.
+    Its keys: `id source version state reason fix decided_by origin tools hooks overrides rejected import_ms schema_tokens loaded_at`.
 
     Args:
         record: The plugin.
@@ -30,12 +30,13 @@ def row(record: PluginRecord, snapshot: RegistrySnapshot | None = None) -> dict[
         "version": record.version,
         "state": record.state,
         "reason": record.reason,
-        "hint": record.hint,
+        "fix": record.hint,
         "decided_by": record.decided_by,
         "origin": record.origin,
         "tools": list(record.tools),
         "hooks": list(record.hooks),
         "overrides": list(record.overrides),
+        "rejected": list(record.rejected),
         "import_ms": record.import_ms,
         "schema_tokens": schema_tokens(record, snapshot),
         "loaded_at": None if record.loaded_at is None else moment(record.loaded_at),

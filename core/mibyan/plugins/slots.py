@@ -99,14 +99,16 @@ class PluginSlot:
         owner = self.ledger.owner if self.ledger is not None and self.ledger.phase != "closed" else None
         tools: tuple[str, ...] = ()
         overrides: tuple[str, ...] = ()
+        rejected: tuple[str, ...] = ()
         if owner is not None:
             tools = tuple(sorted((tools_by_owner(store) if names is None else names).get(owner, ())))
             overrides = tuple(name for name in tools if len(store.candidates(name).stack) > 1)
+            rejected = store.lost_by(owner)
         implemented = hooks.names_of(owner) if owner is not None else ()
         shown = tuple(name for name in implemented if name != "mibyan_register")
         return PluginRecord(
             self.candidate, self.state, self.reason, self.hint, owner, tools, shown, overrides, self.import_ms,
-            self.loaded_at, None, self.rule, self.decided_by,
+            self.loaded_at, None, self.rule, self.decided_by, rejected,
         )  # fmt: skip
 
 

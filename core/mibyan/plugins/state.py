@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from mibyan.records import record
+from mibyan.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mibyan.plugins.candidate import Candidate
     from mibyan.tools.owner import Owner
 
@@ -52,6 +55,11 @@ def standing(state: str, reason: str = "") -> str:
     return f"{told}: {reason}" if reason else told
 
 
+def rejection(names: Sequence[str]) -> str:
+    """The sentence about a plugin's tools whose names others have."""
+    return f"{counted(len(names), 'tool')} of it rejected, as others have the names: {', '.join(names)}"
+
+
 #: What stands in the reason of an imported plugin before why it isn't learned.
 _UNLEARNED: Final = "; it isn't learned: "
 
@@ -84,6 +92,8 @@ class PluginRecord:
     rule: str = ""
     #: The configuration line that decided, with its key.
     decided_by: str | None = None
+    #: The names that it wanted for tools of its own and that others have, sorted.
+    rejected: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

@@ -121,6 +121,16 @@ class RegistryStore:
         with self._lock:
             return replay(name, self._history(name), self.policy)
 
+    def lost_by(self, owner: Owner) -> tuple[str, ...]:
+        """The names that `owner` wanted and others have, sorted; names that only one wants cost nothing."""
+        with self._lock:
+            wanted = [name for name, acts in self._acts.items() if any(act.owner is owner for act in acts)]
+            holdings = {name: self.candidates(name) for name in wanted}
+        return tuple(sorted(
+            name for name, holding in holdings.items()
+            if holding.lost_by(owner) is not None and all(entry.owner is not owner for entry in holding.stack)
+        ))  # fmt: skip
+
     def entries_of(self, owner: Owner) -> tuple[ToolEntry, ...]:
         """What `owner` has registered, also what it doesn't hold."""
         with self._lock:

@@ -17,7 +17,7 @@ from mibyan.plugins.sources.authored import read as read_data
 from mibyan.plugins.sources.entrypoints import GROUP, entry_point, near_misses
 from mibyan.plugins.sources.folders import _target
 from mibyan.plugins.sources.ids import PREFIX, differing, name_problem
-from mibyan.text import describe_exception, one_line
+from mibyan.text import counted, describe_exception, one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -282,7 +282,7 @@ def _judge_syntax(facts: Facts, found: Checklist) -> None:
             found.fail("syntax", f"it can't be compiled: {describe_exception(error)}", None, facts.shown(path))
         if number == _MOST:
             return
-    found.ok("syntax", f"{len(sources)} source file{'' if len(sources) == 1 else 's'}")
+    found.ok("syntax", f"{counted(len(sources), 'source file')}")
 
 
 def _can_be_imported(facts: Facts, path: Path) -> bool:

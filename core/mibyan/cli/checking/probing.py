@@ -11,7 +11,7 @@ from mibyan.cli.checking.checks import DYNAMIC
 from mibyan.cli.checking.schemas import Unsayable
 from mibyan.cli.doctor.plugins.costs import SLOW_MS
 from mibyan.plugins.state import standing
-from mibyan.text import one_line
+from mibyan.text import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,11 +122,11 @@ class Trial:
         for reason, fix, origin in said["problems"]:
             found.warn("load", reason, fix, origin and self._shown(origin))
         overrides = f", replaces {', '.join(said['overrides'])}" if said["overrides"] else ""
-        found.ok("load", f"{_counted(said['tools'], 'tool')}, {_counted(said['hooks'], 'hook')}{overrides}")
+        found.ok("load", f"{counted(len(said['tools']), 'tool')}, {counted(len(said['hooks']), 'hook')}{overrides}")
         for one in said["schemas"]:
             Unsayable(**{**one, "formats": tuple(one["formats"])}).tell(found, None)
         if loaded:
-            found.ok("schemas", f"every provider takes all of them: {_counted(said['tools'], 'tool')}")
+            found.ok("schemas", f"every provider takes all of them: {counted(len(said['tools']), 'tool')}")
         self._judge_acts(said, found, loaded=loaded)
         if not loaded:
             found.skip(_AFTER_LOAD, f"it {standing(said['state'])}")
@@ -215,7 +215,3 @@ def _environ(folder: Path) -> dict[str, str]:
         if not name.startswith(("MIBYAN_", "PYTHON", "VIRTUAL_ENV", "XDG_"))
     }
     return {**kept, "HOME": str(folder / "work"), "TMPDIR": str(folder / "work")}
-
-
-def _counted(things: list[str], what: str) -> str:
-    return f"{len(things)} {what}{'' if len(things) == 1 else 's'}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mibyan.cli import exits
 from mibyan.cli.declaring import command
 from mibyan.cli.output import say
-from mibyan.text import one_line
+from mibyan.text import counted, one_line
 
 if TYPE_CHECKING:
     from mibyan.cli.doctor.examination import Examination
@@ -80,5 +80,5 @@ def _print(invocation: Invocation, found: Examination, told: list[dict[str, Any]
         if one["fix"]:
             lines.append(f"    {one_line(one['fix'], 500)}")
         invocation.out.line("\n" + "\n".join(lines))
-    counts = [f"{found.count(severity)} {word}" for severity, word in (("error", "errors"), ("warning", "warnings"))]
+    counts = [counted(found.count(severity), severity) for severity in ("error", "warning")]
     invocation.out.line(f"\n{', '.join(counts)}.")

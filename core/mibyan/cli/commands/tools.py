@@ -12,7 +12,7 @@ from mibyan.cli.output import say
 from mibyan.cli.tables import Column, show_fields, show_table
 from mibyan.cli.toolview import describe, parameters, summary
 from mibyan.errors import MibyanError
-from mibyan.text import one_line, suggest
+from mibyan.text import did_you_mean, one_line, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -153,8 +153,8 @@ def _found(runtime: Runtime, name: str, answer: Answer) -> ToolEntry:
         raise MibyanError(f"there is no tool {one_line(name, 60)!r}, but {place}: {one_line(first.reason, 500)}",
                           hint=f"{hint}`mibyan tools why {one_line(name, 60)}` tells all of it.")  # fmt: skip
     if entry is None:
-        meant = f"; did you mean {answer.suggestions[0]!r}?" if answer.suggestions else ""
-        raise MibyanError(f"there is no tool {one_line(name, 60)!r}{meant}",
+        meant = next(iter(answer.suggestions), None)
+        raise MibyanError(f"there is no tool {one_line(name, 60)!r}{did_you_mean(meant)}",
                           hint=f"`mibyan tools list` shows what there is, `mibyan tools why {one_line(name, 60)}` where one could come from.")  # fmt: skip
     return entry
 

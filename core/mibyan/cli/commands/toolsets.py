@@ -10,7 +10,7 @@ from mibyan.cli.loaded import is_strictly_fine, loaded
 from mibyan.cli.tables import Column, show_fields, show_table
 from mibyan.errors import MibyanError
 from mibyan.plugins.state import standing
-from mibyan.text import one_line
+from mibyan.text import did_you_mean, one_line
 
 if TYPE_CHECKING:
     from mibyan.cli.invocation import Invocation
@@ -113,9 +113,8 @@ def _require(runtime: Runtime, name: str) -> Toolset:
     toolset = runtime.toolsets.get(name)
     if toolset is None:
         _tell_who_would_bring(runtime, name)
-        meant = runtime.toolsets.suggest(name)
         raise MibyanError(
-            f"there is no toolset {one_line(name, 60)!r}" + (f"; did you mean {meant!r}?" if meant else ""),
+            f"there is no toolset {one_line(name, 60)!r}{did_you_mean(runtime.toolsets.suggest(name))}",
             hint="`mibyan toolsets list` shows what there is.",
         )
     return toolset

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mibyan.cli.doctor.finding import Finding
-from mibyan.plugins.state import FAILED, INCOMPATIBLE, NEEDS, SHADOWED, UNTRUSTED, standing
+from mibyan.plugins.state import FAILED, INCOMPATIBLE, NEEDS, SHADOWED, UNTRUSTED, rejection, standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,3 +35,6 @@ def states(records: Sequence[PluginRecord]) -> Iterator[Finding]:
         severity = _STATES.get(one.state)
         if severity is not None:
             yield Finding(severity, f"plugin {one.id!r} {standing(one.state, one.reason)}", one.origin, one.hint)
+        elif one.rejected:
+            told = f"plugin {one.id!r} {standing(one.state, rejection(one.rejected))}"
+            yield Finding("warning", told, one.origin, f"mibyan tools why {one.rejected[0]}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mibyan.cli.pluginview import needs
 from mibyan.errors import MibyanError
 from mibyan.records import record
 from mibyan.text import one_line
@@ -96,15 +97,18 @@ def told(look: Look) -> Iterator[str]:
     if manifest is None:
         yield "  it has no manifest: what it offers is known once it is loaded"
         return
-    wants = manifest.requires
+    lacks = needs(manifest.to_data())
     lists = {
         "tools": [tool.name for tool in manifest.tools],
         "overrides": manifest.overrides,
         "hooks": manifest.hooks,
+        "lets no call through without it": ["role: policy"] if manifest.role == "policy" else [],
+        "commands": [command.name for command in manifest.commands],
+        "commands below mibyan": manifest.cli,
+        "skills": manifest.skills,
+        "terminal backends": list(manifest.environments),
         "what it says it does to the machine": manifest.permissions,
-        "needs the variables": wants.env,
-        "needs the programs": wants.bins,
-        "needs the modules": wants.modules,
+        **{f"needs the {what}": names for what, names in lacks.items()},
         "needs the plugins": manifest.requires_plugins,
         "works with Mibyan": [manifest.requires_mibyan] if manifest.requires_mibyan else [],
     }

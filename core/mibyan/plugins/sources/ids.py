@@ -7,7 +7,7 @@ import zlib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from mibyan.text import one_line, suggest
+from mibyan.text import did_you_mean, one_line, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,8 +72,7 @@ def unknown(name: str, ids: Iterable[str]) -> str:
     """The sentence for an id that nobody has, with a suggestion where one is alike."""
     spellings = {key(plugin_id): plugin_id for plugin_id in ids}
     meant = suggest(key(name), spellings)
-    hint = f" (did you mean {spellings[meant]!r}?)" if meant else ""
-    return f"there is no plugin {one_line(name, 60)!r}{hint}"
+    return f"there is no plugin {one_line(name, 60)!r}{did_you_mean(meant and spellings[meant])}"
 
 
 def trust_word(plugin_id: str) -> str:

@@ -31,8 +31,8 @@ def list_plugins(invocation: Invocation, load: bool, sort: str | None) -> int:  
 
     Without --load none is imported: then each is as its last load left it, at that time. One that wasn't loaded since it
     changed is `found`, with what its manifest says. IMPORT MS is what its import took when it was last imported; TOKENS is about
-    what the definitions of its tools take of each request (a quarter of their characters). With --json: {"plugins": [{id source version state reason hint decided_by origin
-    tools hooks overrides import_ms schema_tokens loaded_at}], "problems": [...]}.
+    what the definitions of its tools take of each request (a quarter of their characters). With --json: {"plugins": [{id source version state reason fix decided_by origin
+    tools hooks overrides rejected import_ms schema_tokens loaded_at}], "problems": [...]}.
     """
     with found_plugins(invocation, load=load) as found:
         objects, problems = in_order(found.objects(), sort), found.problems()
@@ -49,15 +49,19 @@ def list_plugins(invocation: Invocation, load: bool, sort: str | None) -> int:  
 @plugins.command("show")
 @argument("plugin_id", metavar="ID", choices="plugins")
 def show(invocation: Invocation, plugin_id: str) -> int:
-    """Show one plugin: its state and why, origin, manifest, what each tool costs and whose tools it overrides.
+    """Show one plugin: its state and why, where it is, what it offers, costs and needs.
 
-    With --json: the object of `plugins list` with {"rule", "tool_tokens": {tool: tokens}, "displaced": {tool: plugin, or null
-    if nobody's is known}, "manifest"}.
+    Of tools what each costs, whose it overrides, and which aren't its own because others have the names; commands, skills and
+    terminal backends as its manifest says them or as they were learned. With --json: the object of `plugins list` with {"rule",
+    "commands": [{name description args_hint}], "cli": [names], "tool_tokens": {tool: tokens}, "displaced": {tool: plugin, or
+    null if nobody's is known}, "manifest"}.
     """
+    from mibyan.plugins.foreseen import lessons_of
     from mibyan.plugins.manage import find_record
 
     with found_plugins(invocation) as found:
-        told = details(find_record(plugin_id, found.records), found.records)
+        lessons = lessons_of(found.runtime._parts.config, invocation.home)
+        told = details(find_record(plugin_id, found.records), found.records, lessons)
         if invocation.options.as_json:
             invocation.out.document(told)
         else:
