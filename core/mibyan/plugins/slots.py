@@ -103,13 +103,22 @@ class PluginSlot:
         if owner is not None:
             tools = tuple(sorted((tools_by_owner(store) if names is None else names).get(owner, ())))
             overrides = tuple(name for name in tools if len(store.candidates(name).stack) > 1)
-            rejected = store.lost_by(owner)
+            rejected = _lost(store, owner)
         implemented = hooks.names_of(owner) if owner is not None else ()
         shown = tuple(name for name in implemented if name != "mibyan_register")
         return PluginRecord(
             self.candidate, self.state, self.reason, self.hint, owner, tools, shown, overrides, self.import_ms,
             self.loaded_at, None, self.rule, self.decided_by, rejected,
         )  # fmt: skip
+
+
+def _lost(store: RegistryStore, owner: Owner) -> tuple[str, ...]:
+    """The names that an owner wanted for its tools and others have, sorted."""
+    holdings = {name: store.candidates(name) for name in store.contested()}
+    return tuple(sorted(
+        name for name, holding in holdings.items()
+        if holding.lost_by(owner) is not None and all(entry.owner is not owner for entry in holding.stack)
+    ))  # fmt: skip
 
 
 def tools_by_owner(store: RegistryStore) -> dict[Owner, list[str]]:

@@ -121,15 +121,9 @@ class RegistryStore:
         with self._lock:
             return replay(name, self._history(name), self.policy)
 
-    def lost_by(self, owner: Owner) -> tuple[str, ...]:
-        """The names that `owner` wanted and others have, sorted; names that only one wants cost nothing."""
-        with self._lock:
-            wanted = [name for name, acts in self._acts.items() if any(act.owner is owner for act in acts)]
-            holdings = {name: self.candidates(name) for name in wanted}
-        return tuple(sorted(
-            name for name, holding in holdings.items()
-            if holding.lost_by(owner) is not None and all(entry.owner is not owner for entry in holding.stack)
-        ))  # fmt: skip
+    def contested(self) -> list[str]:
+        """The names that more than one has wanted, or that somebody has given up."""
+        return list(self._acts)
 
     def entries_of(self, owner: Owner) -> tuple[ToolEntry, ...]:
         """What `owner` has registered, also what it doesn't hold."""
@@ -213,10 +207,8 @@ class RegistryStore:
     def remove_owner(self, owner: Owner, *, returns: bool = False) -> None:
         """Let the registry look as if `owner` had never acted: what it displaced or kept out comes back.
 
-        It can't register anything any more: a plugin that is loaded anew has a new owner.
-
         Args:
-            owner: The owner.
+            owner: The owner; it can't register anything any more: a plugin that is loaded anew has a new one.
             returns: Whether its plugin is about to be loaded anew: until `forget_places` its names are kept for it.
         """
         with self._mutation:
