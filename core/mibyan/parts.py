@@ -303,7 +303,7 @@ class Parts:
         self.dispatcher.start_async(awaitable)
 
     def plugin_config(self, plugin_id: str | None) -> Mapping[str, Any]:
-        """What the operator gave a plugin for its own: the same as its `ctx.config`, whatever the spelling of its id."""
+        """A plugin's settings: the same as its `ctx.config`, whatever the spelling of its id."""
         if plugin_id is None:
             return {}
         if plugin_id not in self._plugin_configs:

@@ -8,11 +8,12 @@ import importlib.util
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mibyan.testing
-from mibyan.testing import Workbench
+from mibyan.testing import ToolCaller, Workbench
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "how-to" / "test-a-plugin.md"
@@ -47,6 +48,20 @@ def test_testing_W2_every_object_has_an_example_or_is_made_by_one_that_has() -> 
     makers = {name for name in mibyan.testing.__all__ if name.startswith(("Make", "Write", "Load"))}
     shown = {name for name in mibyan.testing.__all__ if ">>>" in (inspect.getdoc(getattr(mibyan.testing, name)) or "")}
     assert {*mibyan.testing.__all__} - made - makers == shown
+
+
+def test_the_page_about_tools_is_true(bench: Workbench) -> None:
+    """The plugin of *Write a tool*, put together from its pieces, does what the page says; its settings have their defaults."""
+    page = (ROOT / "docs" / "how-to" / "write-a-tool.md").read_text(encoding="utf-8")
+    parts = dict(re.findall(r"^<!-- (?:file|test): (\S+) -->\n```\w+\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    bench.write_plugin(parts["__init__.py"], "harbour", manifest=parts["plugin.yaml"])
+    runtime = bench.runtime()
+    assert bench.load(runtime, "harbour").tools == ("high_water",)
+    found: dict[str, Any] = {}
+    exec(parts["test_harbour.py"], found)  # what a reader would copy
+    found["test_harbour"](ToolCaller(runtime))
+    shown = runtime.registry.get_schema("high_water")["parameters"]
+    assert sorted(shown["properties"]) == ["days", "order", "place"]
 
 
 @pytest.fixture(scope="module")

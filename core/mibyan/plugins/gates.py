@@ -228,6 +228,17 @@ def missing(candidate: Candidate) -> Refusal | None:
     return None if lacking is None else Refusal(NEEDS, lacking, mending(requires), "registry.V1")
 
 
+def own_settings(config: LoadedConfig, candidate: Candidate) -> Mapping[str, Any]:
+    """What a plugin gets as its settings, read-only: what the operator wrote, and below it its `config_schema`'s defaults."""
+    from mibyan.plugins.defaults import with_defaults
+    from mibyan.schema.frozen import freeze
+
+    given = operator_entry(config, candidate)[1].config
+    schema = None if candidate.manifest is None else candidate.manifest.config_schema
+    settings: Mapping[str, Any] = freeze(with_defaults(schema, given) if schema else given)
+    return settings
+
+
 def operator_entry(config: LoadedConfig, candidate: Candidate) -> tuple[str, PluginEntry]:
     """What the operator says about a plugin, and the key under `plugins.entries` where that stands (or would).
 

@@ -233,9 +233,9 @@ class PluginLoader:
             self._lessons.contents.save()
 
     def config_of(self, plugin_id: str) -> Mapping[str, Any]:
-        """What the operator gave a plugin for its own (`plugins.entries.<id>.config`); empty for an unknown id."""
+        """A plugin's settings, as its `ctx.config` has them; empty for an unknown id."""
         slot = find_slot(self._slots, plugin_id)
-        return {} if slot is None else gates.operator_entry(self._services.config, slot.candidate)[1].config
+        return {} if slot is None else gates.own_settings(self._services.config, slot.candidate)
 
     def keep_outcomes(self, *, afresh: bool = False) -> None:
         """Keep what became of the plugins for those who ask without loading any (plugins.L9).

@@ -11,8 +11,7 @@ from mibyan.errors import PluginError
 from mibyan.plugins import frozen
 from mibyan.plugins.contents import content_of
 from mibyan.plugins.context import PluginContext
-from mibyan.plugins.defaults import with_defaults
-from mibyan.plugins.gates import is_project_code, may_override, operator_entry
+from mibyan.plugins.gates import is_project_code, may_override, operator_entry, own_settings
 from mibyan.plugins.journal import journal_of
 from mibyan.plugins.ledger import Ledger, OptIn
 from mibyan.plugins.making import close_of
@@ -21,7 +20,6 @@ from mibyan.plugins.plugin_registry import PluginRegistry
 from mibyan.plugins.rows import day, moment
 from mibyan.plugins.state import ACTIVE, FOUND, READY, with_unlearned
 from mibyan.report import Decision
-from mibyan.schema.frozen import freeze
 from mibyan.text import describe_exception, one_line
 from mibyan.tools.current import Current, acting
 from mibyan.tools.origin import place_of
@@ -273,8 +271,7 @@ class Loading:
         opt_in = OptIn(may_override(candidate, entry))
         ledger = Ledger(Owner(candidate.id, "plugin", candidate.source, opt_in), opt_in)
         registry = PluginRegistry(self._services.store, ledger)
-        schema = None if candidate.manifest is None else candidate.manifest.config_schema
-        settings = freeze(with_defaults(schema, entry.config)) if schema else freeze(entry.config)
+        settings = own_settings(self._services.config, candidate)
         context = PluginContext(candidate, ledger, registry, self.offers, self._services, settings, rank=slot.rank)
         slot.ledger, slot.context, slot.announced = ledger, context, {}
         return context, ledger
