@@ -85,7 +85,8 @@ def imports(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The whole suite on the oldest interpreter found; on the others its unit part, with fewer random examples."""
     install(session, "test")
-    # Attacks and storms prove promises of the design, and the house is looked at as text: no interpreter changes either.
+    # Attacks and storms prove promises of the design, and the house is looked at as text: no interpreter changes either
+    # (CONTRIBUTING, "Tests": what is run where).
     elsewhere = [f"--ignore=tests/{folder}" for folder in ("hostile", "dispatch_many", "house")]
     unit = ["-m", "not system and not thorough", *elsewhere, "--hypothesis-profile=quick"]
     part = [] if session.python == PYTHONS[0] else unit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from functools import cache
 
 import pytest
 
@@ -19,7 +20,7 @@ PARTS = 16
 
 def test_J7_the_collection(capsys):
     """terminal.J7: no hardline row is safe, no safe one hardline, and at least 99 in a hundred are told exactly."""
-    found = [(level, evaluate_command(command).level, command) for level, _, command in rows()]
+    found = [(level, level_of(command), command) for level, _, command in rows()]
     table = Counter((wanted, got) for wanted, got, _ in found)
     with capsys.disabled():
         print(
@@ -40,6 +41,7 @@ def test_J3_more_commands(part):
     assert [(level, verdict.findings, command) for level, verdict, command in found if level != verdict.level] == []
 
 
+@cache
 def parses(code: str) -> dict | None:
     try:
         return Parser().parse(code)
@@ -70,6 +72,12 @@ def filled(form: str, command: str) -> str:
     return form.format(command, quoted=shlex.quote(command), commented=commented)
 
 
+@cache
+def level_of(command: str) -> str:
+    return evaluate_command(command).level
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", WRAPPERS)
 def test_J7_a_wrapper_lowers_nothing(name):
     """terminal.J7: what is dangerous is it in brackets, after another command, and run by another program, too."""
@@ -83,12 +91,13 @@ def test_J7_a_wrapper_lowers_nothing(name):
         wrapped = filled(WRAPPERS[name], command)
         if parses(wrapped) is None:
             continue
-        before, after = evaluate_command(command).level, evaluate_command(wrapped).level
+        before, after = level_of(command), evaluate_command(wrapped).level
         if LEVELS.index(after) < LEVELS.index(before):
             lowered.append((before, after, wrapped))
     assert lowered == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", AS_DATA)
 def test_J7_data_is_data(name):
     """terminal.J7: a command that is only text is safe."""

@@ -137,6 +137,7 @@ CHANGES: dict[str, Callable[[World], object]] = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_changes_is_seen_at_once(world: World, change: str) -> None:
     """The answer is worked out anew, and is what it would be without any cache."""
@@ -221,6 +222,7 @@ CODE_CHANGES: dict[str, Callable[[World], object]] = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("change", CODE_CHANGES)
 def test_what_changes_in_code_is_seen_at_once(world: World, change: str) -> None:
     """plugins.M4: what was learned holds for the content, and so does the answer."""

@@ -6,6 +6,8 @@ import itertools
 import json
 from pathlib import Path
 
+import pytest
+
 from .many import Many
 
 LOOKS = [
@@ -15,6 +17,7 @@ LOOKS = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_plugins_M4_a_hundred_plugins(tmp_path: Path) -> None:
     """Of 50 frozen and 50 learned plugins, wheels and folders, no listing runs any code, and a call that of one plugin.
 

@@ -6,6 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from .many import Many
 
 #: Every command in one process, each beginning with a line of its own.
@@ -70,6 +72,7 @@ def _lasting(document: str) -> str:
     return json.dumps([{key: one[key] for key in one if key not in _MOMENTARY} for one in found["plugins"]])
 
 
+@pytest.mark.thorough
 def test_plugins_F1_the_same_bytes(tmp_path: Path) -> None:
     """F1: definitions in every format, toolsets and plugins are byte for byte the same, whatever came first."""
     expected = told(tmp_path / "world", 0, None, "0")

@@ -53,6 +53,7 @@ def test_fixtures_W2_the_page_for_authors_is_true(session: Session) -> None:
     assert '"name": "forecast"' in (session.folder / "tests" / "definitions.json").read_text()
 
 
+@pytest.mark.thorough
 def test_fixtures_W2_a_run_that_does_not_use_them_is_as_before(session: Session) -> None:
     """Nothing but the plugin itself is imported, nothing of the process is changed; `-p no:mibyan` does away with it."""
     session.write("test_unconcerned.py", """
