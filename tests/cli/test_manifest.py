@@ -594,3 +594,9 @@ def test_M4_settings_that_arent_valid(run: Callable, weather: Path, tmp_path: Pa
     done = run("plugins", "manifest", str(weather), "--config", str(tmp_path / "s.yaml"))
     assert (done.code, done.out) == (2, "")
     assert str(tmp_path / "s.yaml") in done.err
+
+
+def test_a_pyproject_toml_that_is_nested_too_deeply_is_told_so_M1(run: Callable, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("a = " + "[" * 50_000 + "]" * 50_000)
+    done = run("plugins", "manifest", str(tmp_path))
+    assert (done.code, "pyproject.toml isn't TOML" in done.err) == (2, True), done.err

@@ -179,3 +179,33 @@ def test_what_plugins_print_at_the_end_isnt_data(tmp_path: Path) -> None:
     assert "fine" in [one["name"] for one in json.loads(done.stdout)["tools"]]
     assert "late" in done.stderr
     assert "later" in done.stderr
+
+
+#: Modules that Mibyan imports on its way, by the names of files in a project that lie in wait.
+BAIT = (
+    "json",
+    "yaml",
+    "click",
+    "pydantic",
+    "filelock",
+    "packaging",
+    "asyncio",
+    "logging",
+    "textwrap",
+    "mibyan_builtin",
+)
+
+
+@pytest.mark.parametrize("command", [("plugins", "list", "--load"), ("doctor",), ("config", "show")])
+def test_plugins_S1_python_m_mibyan_runs_nothing_of_the_directory_it_is_started_in(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """`python -m` puts the current directory first: a project would be run by being entered."""
+    project = tmp_path / "project"
+    (project / ".mibyan").mkdir(parents=True)
+    for name in BAIT:
+        (project / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})\n")
+    done = subprocess.run([sys.executable, "-m", "mibyan", "--home", str(tmp_path / "home"), *command], cwd=project,
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=100)  # fmt: skip
+    assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
+    assert done.returncode == 0, done.stderr

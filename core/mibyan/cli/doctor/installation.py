@@ -136,7 +136,7 @@ def programs(patient: Patient) -> Iterator[Finding]:
             "warning",
             "no program mibyan is on PATH",
             scripts,
-            f'export PATH="{scripts}:$PATH", or use python -m mibyan',
+            f'export PATH="{scripts}:$PATH", or use python -P -m mibyan',
         )
     for path in found[:1]:
         yield from _shim(path)
@@ -175,7 +175,7 @@ def _shim(path: str) -> Iterator[Finding]:
         )
     elif not _same_environment(interpreter):
         yield Finding("warning", f"it is run by another Python, {interpreter}, than this ({sys.executable})", path,
-                      f"{sys.executable} -m mibyan, or put {sysconfig.get_path('scripts')} first on PATH")  # fmt: skip
+                      f"{sys.executable} -P -m mibyan, or put {sysconfig.get_path('scripts')} first on PATH")  # fmt: skip
 
 
 def _interpreter(path: str) -> str | None:

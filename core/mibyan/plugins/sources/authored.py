@@ -160,7 +160,7 @@ def _project(root: Path) -> Authored:
     file = root / _PROJECT
     try:
         said = tomllib.loads(decode_text(read_bytes(file, limit=_LIMIT), file))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise MibyanError(f"{file} isn't TOML: {error}", origin=str(file), hint="Mend the file.") from None
     name, entry = _identity(root, said)
     plugin_id = distribution_id(name)
