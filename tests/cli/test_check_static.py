@@ -164,7 +164,7 @@ def entry(name: str, mode: int = 0o644, data: bytes = b"x") -> tuple[zipfile.Zip
 @pytest.mark.parametrize(
     "evil",
     [
-        entry("../../outside.txt"), entry("/tmp/outside.txt"), entry("a\\..\\..\\outside.txt"), entry("C:/outside.txt"),
+        entry("../../escaped-from-the-archive.txt"), entry("/tmp/escaped-from-the-archive.txt"), entry("a\\..\\..\\escaped-from-the-archive.txt"), entry("C:/escaped-from-the-archive.txt"),
         entry("link", stat.S_IFLNK | 0o777, b"/etc"), entry("mibyan_plugin_dice/__init__.py"), entry("bell\x07.py"),
     ],
     ids=["above", "absolute", "backslashes", "drive", "link", "twice", "control"],
@@ -178,7 +178,7 @@ def test_W3_hostile_entries_of_a_wheel(check: Callable, tmp_path: Path, evil: tu
     found = check(path)
     assert failed(found) == {"archive"}
     assert found["archive"]["fix"]
-    assert not list(tmp_path.parent.rglob("outside.txt"))
+    assert not list(tmp_path.parent.rglob("escaped-from-the-archive.txt"))
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,9 @@ def test_W3_a_bomb_in_a_header(check: Callable, tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("kind", ["above", "absolute", "symlink", "hardlink", "fifo", "device"])
 def test_W3_hostile_entries_of_an_sdist(check: Callable, tmp_path: Path, kind: str) -> None:
     """plugins.W3: an sdist's entries stay inside, and are files and folders."""
-    info = tarfile.TarInfo({"above": "../outside.txt", "absolute": "/tmp/outside.txt"}.get(kind, "a"))
+    info = tarfile.TarInfo(
+        {"above": "../escaped-from-the-archive.txt", "absolute": "/tmp/escaped-from-the-archive.txt"}.get(kind, "a")
+    )
     info.type = {
         "symlink": tarfile.SYMTYPE,
         "hardlink": tarfile.LNKTYPE,
@@ -242,7 +244,7 @@ def test_W3_hostile_entries_of_an_sdist(check: Callable, tmp_path: Path, kind: s
         archive.addfile(info)
     found = check(path)
     assert failed(found) == {"archive"}
-    assert not list(tmp_path.parent.rglob("outside.txt"))
+    assert not list(tmp_path.parent.rglob("escaped-from-the-archive.txt"))
 
 
 @pytest.mark.parametrize(
