@@ -77,7 +77,7 @@ def test_options_stand_before_between_or_after_the_command(run: Callable, tmp_pa
     [
         (["tolls", "list"], "Did you mean 'tools'?"),
         (["tools", "lst"], "Did you mean 'list'?"),
-        (["zzzzzz"], "There are: call, tools, toolsets, plugins, command, config, doctor, completion."),
+        (["zzzzzz"], "There are: call, tools, toolsets, plugins, command, approvals, config, doctor, completion."),
         (["tools", "list", "--enabel", "x"], "--enable"),
         (["--strikt", "tools", "list"], "--strict"),
         (["tools", "list", "surplus"], "surplus"),
@@ -216,3 +216,12 @@ def test_python_m_mibyan(program: Callable, home) -> None:
     done = program("config", "path", "--json")
     assert (done.code, done.err) == (0, "")
     assert json.loads(done.out)["path"] == str(home / "config.yaml")
+
+
+def test_the_help_of_a_group_cuts_no_sentence(run: Callable) -> None:
+    """Each command's line is its whole first sentence; so are those of `mibyan` itself."""
+    for words in ((), ("plugins",), ("tools",), ("config",), ("toolsets",)):
+        _, commands, shown = run(*words, "--help").out.partition("Commands:")
+        assert commands
+        assert "..." not in shown
+    assert "or why it doesn't." in " ".join(run("plugins", "--help").out.split())

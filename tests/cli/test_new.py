@@ -151,7 +151,7 @@ def test_W1_workflows_and_the_rest(run: Callable, home: Path) -> None:
 # What it refuses --------------------------------------------------------------------------------------------------
 
 ILLEGAL = {
-    "": "needs a name", "../x": "can't be a plugin's name", " weather": "blank", "weather ": "blank", "-a": "letter or a digit at both ends",
+    "": "needs a name", "../x": "can't be a plugin's name", "Tide Tables": "(did you mean 'tide-tables'?)", " weather": "blank", "weather ": "blank", "-a": "letter or a digit at both ends",
     "a-": "at both ends", "_a": "at both ends", "a/b": "can't", "a b": "can't", "wétter": "a to z", "x\n": "blank", "a\x00b": "can't", ".": "can't",
     "files": "comes with Mibyan", "Terminal": "comes with Mibyan", "web": "toolsets", "web_tools": "toolsets", "all": "toolsets", "CORE": "toolsets",
     "mcp": "Mibyan's own", "mibyan": "Mibyan's own", "mibyan-x": "Mibyan's own", "mibyan-plugin-weather": "leave it out",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _EPILOG = "The options of mibyan itself are accepted here too: mibyan --help."
+
+
+#: Characters that a first sentence has at most.
+_SENTENCE: Final = 400
 
 
 class MissingCommand(click.UsageError):
@@ -41,6 +45,10 @@ class _Helpful(click.Command):
         """`-h` and `--help`, whatever context asks first: click keeps the option with the command."""
         del ctx
         return ["-h", "--help"]
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The first sentence, whole: a table of commands wraps it."""
+        return super().get_short_help_str(max(limit, _SENTENCE))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         """What may come next, the options of `mibyan` itself too, which its commands' help doesn't repeat."""

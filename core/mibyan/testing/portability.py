@@ -86,7 +86,7 @@ def _schemas(definitions: Any) -> Iterator[tuple[str, Mapping[str, Any] | Mibyan
         for one in definitions:
             yield from _schemas(one)
     else:
-        msg = f"assert_portable takes definitions, a plugin or a runtime, not {type(definitions).__name__}."
+        msg = f"assert_portable takes definitions, a plugin as `load_plugin` gives it, or a runtime, not {type(definitions).__name__}."
         raise TypeError(msg)
 
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @argument("name", choices="tools")
 @argument("arguments", rest=True, choices="arguments", metavar="[JSON | key=text key:=JSON … | -]")
 @option("--yes", help="Grant, for this call, what would otherwise be asked.")
-@option("--timeout", metavar="S", convert=read_seconds, help="Answer after S seconds, even without the tool.")
+@option(
+    "--timeout", metavar="SECONDS", convert=read_seconds, help="Answer after that many seconds, even without the tool."
+)
 def call(invocation: Invocation, name: str, arguments: tuple[str, ...], yes: bool, timeout: float | None) -> int:  # noqa: FBT001 - it comes by name
     """Run one tool call and print the result's text.
 

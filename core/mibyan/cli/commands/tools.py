@@ -51,10 +51,10 @@ def _names(value: tuple[str, ...]) -> list[str] | None:
 
 
 def _toolset_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--enable A,B` and `--disable C`."""
+    """`--enable A,B` and `--disable A,B`."""
     enable = option("--enable", "enabled", multiple=True, metavar="A,B", convert=_names, choices="toolset_list",
                           help="These toolsets instead of everything that is available.")  # fmt: skip
-    disable = option("--disable", "disabled", multiple=True, metavar="C", convert=_names, choices="toolset_list",
+    disable = option("--disable", "disabled", multiple=True, metavar="A,B", convert=_names, choices="toolset_list",
                            help="Take these toolsets away; that always wins.")  # fmt: skip
     return enable(disable(function))
 
@@ -162,11 +162,13 @@ def _found(runtime: Runtime, name: str, answer: Answer) -> ToolEntry:
 @tools.command("why")
 @argument("name", choices="any_tools")
 @_toolset_options
-@option("--platform", metavar="P", choices="platforms", help="As for a session on this platform: cli, telegram, …")
+@option(
+    "--platform", metavar="PLATFORM", choices="platforms", help="As for a session on this platform: cli, telegram, …"
+)
 @option(
     "--format",
     "form",
-    metavar="F",
+    metavar="FORMAT",
     choices="formats",
     convert=_optional_format,
     help="Whether this provider's format has it too.",
@@ -241,7 +243,7 @@ def _print_tool(invocation: Invocation, entry: ToolEntry, told: dict[str, Any], 
 
 @tools.command("schema", lasting=True)
 @_toolset_options
-@option("--format", "form", metavar="F", choices="formats", convert=_format, default="openai",
+@option("--format", "form", metavar="FORMAT", choices="formats", convert=_format, default="openai",
               help="openai, openai-responses, anthropic, gemini or mcp.")  # fmt: skip
 def schema(invocation: Invocation, enabled: list[str] | None, disabled: list[str] | None, form: str) -> int:
     """Print the definitions that a model would get.

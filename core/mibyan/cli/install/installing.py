@@ -293,8 +293,8 @@ def failed(invocation: Invocation, error: MibyanError, advice: str = "") -> int:
     if invocation.options.as_json:
         invocation.out.document({"error": error.message, "hint": error.hint or advice or None})
     say(f"mibyan: error: {error}")
-    if advice:
-        say(advice)
+    for line in filter(None, (error.hint, advice)):
+        say(line)
     return exits.FAILED
 
 

@@ -283,7 +283,8 @@ def _removed(invocation: Invocation, target: Target, files: Sequence[str], by: I
         return None
     if is_installers(target.origin):
         raise installers.InstallerError(
-            f"{by.name} has left {target.origin} there; its last lines:\n{installers.last_lines(said)}"
+            f"{by.name} has left {target.origin} there; its last lines:\n{installers.last_lines(said)}",
+            hint=f"mibyan plugins disable {target.id}, and remove it by whatever has put it there",
         )
     # Files that RECORD didn't list: some installers leave them, and the folder with them.
     return str(trash(invocation.home, target.id, files_of(target.origin, target.source)))

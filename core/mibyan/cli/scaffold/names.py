@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from mibyan.text import one_line
+from mibyan.text import did_you_mean, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,8 +34,10 @@ def slug_problem(slug: str) -> str | None:
     if len(slug) > LONGEST:
         return f"{shown} has {len(slug)} characters; a plugin's name has at most {LONGEST}"
     if _NAME.fullmatch(slug) is None:
+        joined = "-".join(slug.split()).lower()
+        meant = did_you_mean(joined if _NAME.fullmatch(joined) else None)
         return (
-            f"{shown} can't be a plugin's name: use letters (a to z), digits, '-', '_' and '.', "
+            f"{shown} can't be a plugin's name{meant}: use letters (a to z), digits, '-', '_' and '.', "
             "with a letter or a digit at both ends"
         )
     if canonical(slug).startswith(PREFIX):

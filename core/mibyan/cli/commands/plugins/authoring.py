@@ -76,7 +76,7 @@ def manifest(
 @argument("path", metavar="PATH")
 @option("--static", help="Run none of its code: for a stranger's wheel.")
 @option("--offline", help="Ask no index for what it needs.")
-@option("--skip", metavar="CHECK", multiple=True, help="Leave a check out, or all of a kind: import.")
+@option("--skip", metavar="CHECK", multiple=True, help="Leave a check out, or all of a kind: import. May be repeated.")
 @option(
     "--config",
     metavar="FILE",
