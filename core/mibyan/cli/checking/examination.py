@@ -35,7 +35,7 @@ Kind: TypeAlias = Literal["folder", "project", "sdist", "wheel"]
 #: What has to be right before code is run: it would fail for the same reason once more.
 _BEFORE: Final = ("archive", "project", "wheel.metadata", "entry-point", "id", "manifest", "syntax")
 _OF_WHEELS: Final = ("archive", "wheel.metadata", "wheel.record")
-_LOOKED_FOR = "a folder with a plugin.yaml, a project whose pyproject.toml has an entry point in mibyan.plugins, a sdist (.tar.gz) or a wheel (.whl)"
+_LOOKED_FOR = "a folder with a plugin.yaml, a project whose pyproject.toml has an entry point in mibyan.plugins, an sdist (.tar.gz) or a wheel (.whl)"
 
 
 @record
