@@ -84,6 +84,42 @@ def python() -> str:
     )
 
 
+def command_rules() -> str:
+    """Every rule that a shell command is judged by."""
+    from mibyan.approvals.rules.book import RULES
+
+    lines = ["| rule | level | what | category | falls under it | doesn't |", "| --- | --- | --- | --- | --- | --- |"]
+    for rule in sorted(RULES.values(), key=lambda rule: (rule.level != "hardline", rule.category, rule.id)):
+        examples = ["<br>".join(f"`{_visible(one)}`" for one in some[:3]) for some in (rule.matches, rule.misses)]
+        waived = "; waived in a container of its own" if rule.filesystem else ""
+        lines.append(
+            f"| `{rule.id}` | {rule.level} | {rule.description}{waived} | {rule.category} | {examples[0]} | {examples[1]} |"
+        )
+    return "\n".join(lines)
+
+
+def approvals() -> str:
+    """The public names of `mibyan.approvals`."""
+    import mibyan.approvals as module
+
+    texts = {
+        "ANSWERS": "The answers to a question.",
+        "DANGEROUS_PATTERNS": "`(regular expression, description)` of each rule, the worst first: a view for people, by which nothing is decided.",
+    }
+    return "\n".join(
+        f"`{name}`\n: {texts[name]}\n"
+        if name in texts
+        else _public_name(name, getattr(module, name), "mibyan.approvals")
+        for name in module.__all__
+    )
+
+
+def _visible(command: str) -> str:
+    """A command in a table's cell."""
+    text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in command)
+    return text.replace("|", "\\|").replace("`", "'")
+
+
 def fixtures() -> str:
     """A section for each fixture: what it says of itself, and the type of what it gives."""
     from importlib.util import find_spec
@@ -118,6 +154,8 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "manifest": manifest,
     "hooks": hooks,
     "python": python,
+    "command-rules": command_rules,
+    "approvals": approvals,
     "fixtures": fixtures,
     "testing": testing,
     "command-line": command_line,

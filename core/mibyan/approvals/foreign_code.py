@@ -71,7 +71,7 @@ def foreign_code(text: str, language: str = "") -> tuple[list[str], list[str]]:
     codes = [_unquoted(match[1] or match[2] or "") for match in _SHELLED.finditer(text)]
     if language == "expect":
         codes += [match[1] for match in _SPAWN.finditer(text)]
-    codes += [_joined(match) for match in _LISTED.finditer(text)]
+    codes += [_joined(match) for match in _LISTED.finditer(text) if "," in match[0] or "[" in match[0]]
     codes += [match[1] or match[2] or match[3] for match in _QX.finditer(text)] if "python" not in language else []
     rules = [rule for rule, pattern in _HARMS if pattern.search(text)]
     return [code for code in dict.fromkeys(codes) if code.strip()][:20], list(dict.fromkeys(rules))

@@ -48,7 +48,7 @@ class Options:
             elif text.startswith("--") or single:
                 name, equals, _ = text.lstrip("-").partition("=")
                 value = arg.after(text[: text.index("=") + 1]) if equals else None
-                if not equals and name in longs and index < len(args):
+                if not equals and index < len(args) and _is_one_of(name, longs):
                     value, index = args[index], index + 1
                 self.given.append((name, value))
             else:
@@ -87,6 +87,10 @@ class Options:
         """The text of the last value of an option."""
         found = self.values(*names)
         return found[-1].text if found else None
+
+
+def _is_one_of(given: str, names: set[str]) -> bool:
+    return given in names or (len(given) >= _SHORTEST and any(name.startswith(given) for name in names))
 
 
 def means(given: str, name: str) -> bool:

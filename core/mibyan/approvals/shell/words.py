@@ -128,7 +128,8 @@ class Words:
             pieces = _fields_of(pieces, self._scope.get("IFS"))
         for index, piece in enumerate(pieces):
             if index:
-                done.append(field)
+                if field.there:
+                    done.append(field)
                 field = _Field()
                 field.origins, field.there = origins, quoted
             field.add(piece, active=not quoted)
