@@ -23,6 +23,7 @@ from mibyan.dispatch.sessions import Sessions
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mibyan.dispatch.nested import NestedCalls
     from mibyan.dispatch.session import Session
     from mibyan.parts import Parts
 
@@ -43,6 +44,7 @@ class Calling:
         self._handlers = HandlerSteps(settings, parts.redactor, keep, parts.plugin_config)
         self.dispatcher = self._make_dispatcher()
         self.sessions = Sessions(parts.scope, self._session_ended)
+        self._handlers.nested = self._nested
         self.lane = self._make_lane()
         self.calls = KeywordCalls(self.lane, self.sessions, self.dispatcher, self._make_loaded)
 
@@ -79,6 +81,14 @@ class Calling:
         """The same, once the plugins are loaded."""
         made: Call = self._parts.runtime.make_call(name, args, **known)
         return made
+
+    def _nested(self) -> NestedCalls:
+        """What the handler that runs here calls other tools with."""
+        from mibyan.dispatch.nested import NestedCalls
+
+        return NestedCalls(
+            self.dispatcher.guarded, self.make, lambda session: self._parts.runtime.definitions(session=session)
+        )
 
     def close(self) -> None:
         """End all sessions and everything that runs."""

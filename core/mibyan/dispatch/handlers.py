@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mibyan.config.settings import Settings
     from mibyan.dispatch.arguments import Prepared
     from mibyan.dispatch.call import Call
+    from mibyan.dispatch.nested import NestedCalls
     from mibyan.dispatch.plan import Plan
     from mibyan.dispatch.redaction import Redactor
     from mibyan.tools.entry import ToolEntry
@@ -55,6 +56,8 @@ class HandlerSteps:
         self._plugin_config = plugin_config
         #: Set by the dispatcher: the pipeline's own chain.
         self.transform: Callable[[Call, ToolResult], Steps] | None = None
+        #: Set by whoever runs calls: makes what a handler calls other tools with.
+        self.nested: Callable[[], NestedCalls] | None = None
 
     def run(self, call: Call, plan: Plan, prepared: Prepared) -> Steps:
         """Run the handler on the prepared arguments; its answer."""
@@ -99,7 +102,7 @@ class HandlerSteps:
         return ToolContext(
             entry.name, call.session, call.session.id, call.task_id, call.id, call.user_task, call.deadline,
             entry.plugin_id, self._plugin_config(entry.plugin_id), self._settings,
-            None if visible is None else tuple(sorted(visible)), call.is_cancelled, self._redactor.names,
+            None if visible is None else tuple(sorted(visible)), call.is_cancelled, self._redactor.names, self.nested,
         )  # fmt: skip
 
     def _keywords(self, call: Call, accepted: tuple[str, ...] | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mibyan.config.settings import Settings
+    from mibyan.dispatch.nested import NestedCalls
 
 
 @record
@@ -37,6 +38,7 @@ class ToolContext:
     is_cancelled: Callable[[], bool] | None = None
     #: Names of environment variables that hold secrets: those that tools need and those that config.yaml names.
     secret_names: frozenset[str] = frozenset()
+    make_nested: Callable[[], Any] | None = None
 
     @property
     def cancelled(self) -> bool:
@@ -47,6 +49,21 @@ class ToolContext:
     def remaining(self) -> float | None:
         """Seconds until the deadline (0 when it has passed); `None`: there is none."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    def nested_calls(self) -> NestedCalls:
+        """What a handler calls other tools with, from its own threads too: each goes through the whole pipeline.
+
+        They belong to this call's session and task, stand under its deadline and end with it.
+
+        Raises:
+            MibyanError: No runtime runs this call, or it isn't the handler's own code that asks.
+        """
+        if self.make_nested is None:
+            from mibyan.errors import MibyanError
+
+            raise MibyanError("nested_calls() needs a runtime.", hint="Call the tool through Runtime.call.")
+        made: NestedCalls = self.make_nested()
+        return made
 
     @property
     def logger(self) -> logging.Logger:
