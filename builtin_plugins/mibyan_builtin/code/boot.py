@@ -136,7 +136,7 @@ def _until_over(child: int, host: int) -> int | None:
 def _end_all(child: int) -> None:
     """Kill what is left, until there is nobody."""
     until = time.monotonic() + PATIENCE
-    try:
+    try:  # noqa: SIM105 - contextlib isn't imported, and needn't be
         os.killpg(child, 9)
     except (ProcessLookupError, PermissionError):
         pass

@@ -58,7 +58,9 @@ def call_tool(name: str, arguments: dict[str, Any] | None = None) -> Any:
     request = {"id": number, "name": name, "arguments": arguments or {}}
     data = json.dumps(request, default=os.fspath).encode("utf-8", "surrogatepass")
     if len(data) > MAX_FRAME:
-        raise ToolError(f"The arguments have {len(data):,} bytes; the limit is {MAX_FRAME:,}", name, "limit", "error", {})
+        raise ToolError(
+            f"The arguments have {len(data):,} bytes; the limit is {MAX_FRAME:,}", name, "limit", "error", {}
+        )
     try:
         reply = _exchanged(data)
     except (OSError, ValueError) as error:

@@ -1,5 +1,7 @@
 """Running one script: its folder, its processes, its output, to its end or its deadline."""
 
+# ruff: noqa: PTH101, PTH123 - descriptors, and modes of what may be a link, which pathlib has no words for
+
 from __future__ import annotations
 
 import os

@@ -12,6 +12,7 @@ import json
 import os
 import selectors
 import socket
+import sys
 import threading
 import time
 from collections import deque
@@ -116,7 +117,7 @@ class Exchange:
         self._listener.listen(MAX_PEERS)
         self._selector: selectors.BaseSelector | None = None
         for each in (self._listener, self._bell, self._ring):
-            each.setblocking(False)
+            each.setblocking(False)  # noqa: FBT003 - its only argument
 
     def attach(self, selector: selectors.BaseSelector) -> None:
         """Let `selector` look after it: what it finds goes to the callables that it has as data."""
@@ -157,7 +158,7 @@ class Exchange:
             if len(self._peers) >= MAX_PEERS or not _is_ours(connection):
                 connection.close()
                 continue
-            connection.setblocking(False)
+            connection.setblocking(False)  # noqa: FBT003 - likewise
             peer = Peer(connection, time.monotonic())
             self._peers.add(peer)
             self._watch(peer, selectors.EVENT_READ, register=True)
@@ -312,7 +313,7 @@ def _is_ours(connection: socket.socket) -> bool:
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    return int.from_bytes(credentials[4:8], "little" if os.sys.byteorder == "little" else "big") == os.geteuid()  # type: ignore[attr-defined]
+    return int.from_bytes(credentials[4:8], sys.byteorder) == os.geteuid()
 
 
 def _read_request(frame: bytes) -> tuple[Any, str, dict[str, Any]] | None:

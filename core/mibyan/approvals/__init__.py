@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from mibyan.approvals.evaluate import detect_dangerous_command, evaluate_command
     from mibyan.approvals.operator_rules import OperatorRule, operator_rule
     from mibyan.approvals.patterns import DANGEROUS_PATTERNS
+    from mibyan.approvals.python_code import evaluate_code
     from mibyan.approvals.verdict import CommandContext, Finding, Verdict
 
 _PLACES = {
     "AllowEntry": "allowlist", "Allowlist": "allowlist",
     "ANSWERS": "broker", "DANGEROUS_PATTERNS": "patterns", "Approval": "broker", "ApprovalRequest": "broker", "Approvals": "broker", "detect_dangerous_command": "evaluate",
-    "evaluate_command": "evaluate", "OperatorRule": "operator_rules", "operator_rule": "operator_rules", "CommandContext": "verdict", "Finding": "verdict",
+    "evaluate_code": "python_code", "evaluate_command": "evaluate", "OperatorRule": "operator_rules", "operator_rule": "operator_rules", "CommandContext": "verdict", "Finding": "verdict",
     "Verdict": "verdict",
 }  # fmt: skip
 
@@ -35,6 +36,7 @@ __all__ = [
     "OperatorRule",
     "Verdict",
     "detect_dangerous_command",
+    "evaluate_code",
     "evaluate_command",
     "operator_rule",
 ]  # fmt: skip
