@@ -82,6 +82,7 @@ PUBLISHED = {
         "command background timeout workdir pty stdin notify_on_complete watch_patterns",
         "command",
     ),
+    "execute_code": ("code", "code timeout", "code"),
     "read_file": ("files", "path offset limit", "path"),
     "write_file": ("files", "path content", "path content"),
     "patch": ("files", "path old_string new_string replace_all diff", ""),

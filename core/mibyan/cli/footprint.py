@@ -1,7 +1,7 @@
 """`footprint`: all that a listing stands on, noted when it was worked out; see `mibyan.cli.answers`.
 
-Where that can't be told by looking at paths there is none: when a plugin's code was imported or a check was asked, for
-plugins that somebody works on where they lie, in projects, and while something is being changed.
+Where that can't be told by looking at paths there is none: when another plugin's code than a built-in's was imported or a
+check was asked, for plugins that somebody works on where they lie, in projects, and while something is being changed.
 """
 # os and text: some two thousand paths are noted.
 # ruff: noqa: PTH109, PTH110, PTH112, PTH116, PTH117, PTH118, PTH120, PTH208
@@ -16,7 +16,7 @@ import mibyan
 from mibyan.plugins.journal import FOLDER
 from mibyan.plugins.learned import module_place
 from mibyan.plugins.sources.builtin import builtin_folder
-from mibyan.plugins.state import DISABLED, INCOMPATIBLE, READY, SHADOWED
+from mibyan.plugins.state import ACTIVE, DISABLED, INCOMPATIBLE, READY, SHADOWED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -138,13 +138,18 @@ def _require_plain(runtime: Runtime) -> None:
         raise _UntellableError
     for slot in parts.plugins._slots:
         one = slot.candidate
-        if slot.state not in _TELLABLE or one.source == "project" or one.editable:
+        if not _is_tellable(slot) or one.source == "project" or one.editable:
             raise _UntellableError
         if one.manifest is not None and _needs_more(one.manifest.requires):
             raise _UntellableError
     for entry in parts.store.snapshot.entries.values():
         if entry.check_fn is not None or _needs_more(entry.requires):
             raise _UntellableError
+
+
+def _is_tellable(slot: PluginSlot) -> bool:
+    """Whether a plugin's state comes of files alone; a built-in's code is noted, and its patches depend on nothing else."""
+    return slot.state in _TELLABLE or (slot.state == ACTIVE and slot.candidate.source == "builtin")
 
 
 def _needs_more(requires: Requirements) -> bool:

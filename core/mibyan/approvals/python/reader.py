@@ -5,24 +5,19 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from mibyan.approvals.paths import is_secret, is_system_file, loses_machine, write_rule
 from mibyan.approvals.python import effects
+from mibyan.approvals.python.files import Files
 from mibyan.approvals.python.names import UNSEEN, Names
 from mibyan.approvals.rules.data import deletes
-from mibyan.approvals.shell.scope import Scope
-from mibyan.approvals.shell.values import HOME, UNKNOWN, Arg
+from mibyan.approvals.shell.values import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import TypeAlias
 
+    from mibyan.approvals.python.files import Found
     from mibyan.approvals.verdict import CommandContext
 
-    #: A rule, and the node it is found at.
-    Found: TypeAlias = tuple[str, ast.AST]
 
-#: Folders of files that anybody may make and remove.
-_TEMPORARY: Final = ("/tmp/", "/var/tmp/", "/dev/shm/", "/private/tmp/")  # noqa: S108 - judged, not used
 #: Commands and codes in one script that are judged in turn; with more it is opaque.
 _MOST_INNER: Final = 40
 
@@ -44,8 +39,7 @@ class Reader:
         self._nodes = list(ast.walk(tree))
         self._names = Names(self._nodes, context.cwd)
         self._context = context
-        self._scope = Scope(context.cwd)
-        self._scope.home = context.home
+        self._files = Files(context)
         self._command = command
         self._code = code
         self._inner = 0
@@ -186,9 +180,9 @@ class Reader:
         elif name in effects.OPENS:
             yield from self._open(name, call)
         elif effects.DELETES.fullmatch(name):
-            yield from self._delete(call, self._texts_of(call, 0, "path"))
+            yield from self._files.delete(call, self._texts_of(call, 0, "path"))
         elif effects.DELETES_TREES.fullmatch(name):
-            yield from self._delete_tree(call, self._texts_of(call, 0, "path"))
+            yield from self._files.delete_tree(call, self._texts_of(call, 0, "path"))
         elif name in {"os.kill", "os.killpg"}:
             yield ("kill_all" if _number(first) == -1 and name == "os.kill" else "process_kill"), call
         else:
@@ -200,20 +194,13 @@ class Reader:
                 paths = self._texts_of(call, int(position), str(keyword))
                 # A copy to a place that isn't seen is judged like a file that is written there.
                 is_made = name in {"os.mkdir", "os.makedirs", "os.utime"}
-                yield from self._write(call, paths, unseen=not is_made)
+                yield from self._files.write(call, paths, unseen=not is_made)
                 if name in {"os.chmod", "os.lchmod"}:
                     yield from self._mode(call)
                 if name in {"os.chown", "os.lchown"} or (name == "shutil.chown"):
                     yield "permissions", call
                 if name in {"os.rename", "os.replace", "shutil.move"}:
-                    yield from self._moved(call)
-
-    def _moved(self, call: ast.Call) -> Iterator[Found]:
-        """What is taken away from where it was."""
-        for text in self._texts_of(call, 0, "src"):
-            path = self._scope.path(text)
-            if loses_machine(Arg(text), self._scope) or (UNKNOWN not in path and is_system_file(path)):
-                yield "system_path_delete", call
+                    yield from self._files.take_away(call, self._texts_of(call, 0, "src"))
 
     def _mode(self, call: ast.Call) -> Iterator[Found]:
         mode = _number(call.args[1] if len(call.args) > 1 else None)
@@ -228,9 +215,9 @@ class Reader:
         if func.attr in effects.PATH_ONLY and unseen and not known:
             paths.append(UNKNOWN)
         if paths and func.attr in effects.PATH_DELETES:
-            yield from self._delete(call, paths)
+            yield from self._files.delete(call, paths)
         elif paths and func.attr in effects.PATH_WRITES:
-            yield from self._write(call, paths, unseen=func.attr != "mkdir")
+            yield from self._files.write(call, paths, unseen=func.attr != "mkdir")
             if (
                 func.attr in {"chmod", "lchmod"}
                 and (mode := _number(call.args[0] if call.args else None))
@@ -238,7 +225,7 @@ class Reader:
             ):
                 yield "permissions", call
         elif paths and func.attr in {"rename", "replace"}:
-            yield from self._write(call, self._texts_of(call, 0, "target"), unseen=True)
+            yield from self._files.write(call, self._texts_of(call, 0, "target"), unseen=True)
         elif paths and func.attr == "open":
             yield from self._open_at(call, paths, self._mode_of(call, 0))
         elif paths and func.attr in {"read_text", "read_bytes"}:
@@ -246,7 +233,7 @@ class Reader:
         elif not known and func.attr in effects.COMMAND_METHODS:
             yield "python_command", call
         elif func.attr.startswith(effects.SAVING):
-            yield from self._write(call, self._texts_of(call, 0, "path"), unseen=False)
+            yield from self._files.write(call, self._texts_of(call, 0, "path"), unseen=False)
         elif func.attr.startswith("execute") and any(deletes(text) for text in self._texts_of(call, 0, "sql")):
             yield "sql", call
 
@@ -352,61 +339,13 @@ class Reader:
 
     def _open_at(self, call: ast.Call, paths: list[str], mode: str) -> Iterator[Found]:
         if any(char in mode for char in "wax+") or UNKNOWN in mode:
-            yield from self._write(call, paths, unseen=True)
+            yield from self._files.write(call, paths, unseen=True)
         if "w" not in mode:
             yield from self._read(call, paths)
 
     def _read(self, call: ast.Call, paths: list[str]) -> Iterator[Found]:
-        if self._is_networked and any(is_secret(self._scope.path(path)) for path in paths):
+        if self._is_networked and any(map(self._files.is_secret, paths)):
             yield "credential_exfil", call
-
-    def _write(self, call: ast.AST, paths: list[str], *, unseen: bool) -> Iterator[Found]:
-        for text in paths:
-            path = self._scope.path(text)
-            if rule := write_rule(path):
-                yield rule, call
-            elif unseen and _is_unseen(text):
-                yield "python_unseen_path", call
-
-    def _delete(self, call: ast.AST, paths: list[str]) -> Iterator[Found]:
-        for text in paths:
-            path = self._scope.path(text)
-            if _is_unseen(text):
-                yield "python_unseen_path", call
-            elif is_system_file(path):
-                yield "system_path_delete", call
-            elif is_secret(path) and path.startswith(HOME):
-                yield "credential_delete", call
-            elif self._is_outside(path):
-                yield "python_delete", call
-
-    def _is_outside(self, path: str) -> bool:
-        if path.startswith(_TEMPORARY):
-            return False
-        cwd = self._context.cwd
-        inside = cwd is not None and (path == cwd or path.startswith(cwd.rstrip("/") + "/"))
-        if cwd is not None and self._context.home and self._scope.path(cwd).startswith(HOME):
-            inside = inside or path.startswith(self._scope.path(cwd).rstrip("/") + "/")
-        return not inside and (path.startswith(("/", HOME, "..")))
-
-    def _delete_tree(self, call: ast.AST, paths: list[str]) -> Iterator[Found]:
-        for text in paths:
-            if UNKNOWN not in text and loses_machine(Arg(text), self._scope):
-                yield (
-                    (
-                        "home_delete"
-                        if self._scope.path(text).startswith((HOME, "/home/", "/root", "/Users/"))
-                        else "root_delete"
-                    ),
-                    call,
-                )
-            else:
-                yield "recursive_delete", call
-
-
-def _is_unseen(text: str) -> bool:
-    """Whether it can't be told where a path leads: what is known of it doesn't begin with a folder or a name."""
-    return text.startswith(UNKNOWN) or (UNKNOWN in text and ".." in text)
 
 
 def _is_own(node: ast.expr) -> bool:
