@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -54,6 +53,21 @@ def run(runtime: Runtime, session):
         return runtime.execute_guarded(ToolCall("execute_code", {"code": code, **arguments}), session=session).data
 
     return execute
+
+
+def waiting(inside: threading.Event, over: threading.Event):
+    """A handler that tells that it runs, and waits to be let go."""
+
+    def handler(args: dict) -> dict:
+        inside.set()
+        return {"over": over.wait(30)}
+
+    return handler
+
+
+def descriptors() -> int:
+    """This process's open files."""
+    return len(list(Path("/proc/self/fd").iterdir())) if sys.platform == "linux" else 0
 
 
 def alive(pid: int) -> bool:
@@ -216,9 +230,7 @@ def test_X1_who_ends_the_watch_doesnt_get_away(run, workspace: Path, number: int
 def test_X1_an_interrupt_ends_script_and_calls(runtime: Runtime, session, workspace: Path) -> None:
     """`session.interrupt()`: the status is cancelled, and nothing of the script goes on."""
     inside, over = threading.Event(), threading.Event()
-    runtime.registry.register(
-        "wait", "t", {"description": "d", "parameters": NOTHING}, lambda args: (inside.set(), over.wait(30)) and {}
-    )
+    runtime.registry.register("wait", "t", {"description": "d", "parameters": NOTHING}, waiting(inside, over))
     results = []
     code = "from mibyan_tools import wait\ntry: wait()\nfinally: open('marker', 'w').close()"
     thread = threading.Thread(
@@ -238,9 +250,7 @@ def test_X1_an_interrupt_ends_script_and_calls(runtime: Runtime, session, worksp
 def test_X1_calls_end_with_the_script(runtime: Runtime, run) -> None:
     """A call that a script leaves running is cancelled when it ends."""
     inside, over = threading.Event(), threading.Event()
-    runtime.registry.register(
-        "wait", "t", {"description": "d", "parameters": NOTHING}, lambda args: (inside.set(), over.wait(30)) and {}
-    )
+    runtime.registry.register("wait", "t", {"description": "d", "parameters": NOTHING}, waiting(inside, over))
     runtime.registry.register(
         "ready", "t", {"description": "d", "parameters": NOTHING}, lambda args: {"in": inside.wait(20)}
     )
@@ -295,13 +305,12 @@ def gone(s):
 def test_X1_a_hostile_script_harms_nobody(runtime: Runtime, run, what: str) -> None:
     """What isn't of the protocol ends its connection; calls go on as before, and nothing stays open."""
     run("print()")
-    before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+    before = descriptors()
     answer = run(BEGIN + HOSTILE[what] + "\nfrom mibyan_tools import echo\nprint(echo('fine'))", timeout=60)
     assert answer["exit_code"] == 0, answer["output"]
     assert answer["output"].endswith("{'said': 'fine'}\n")
     assert "False" not in answer["output"]
-    if sys.platform == "linux":
-        assert wait_until(lambda: len(os.listdir("/proc/self/fd")) <= before)
+    assert wait_until(lambda: descriptors() <= before)
 
 
 @LINUX
@@ -313,7 +322,7 @@ def test_X1_the_socket_is_this_users_only(run) -> None:
 
 @LINUX
 def test_X1_a_killed_host_leaves_nothing(home: Path, workspace: Path) -> None:
-    """kill -9 of the host: the script and its daemon end, and its folder goes."""
+    """After kill -9 of the host the script and its daemon end, and its folder goes."""
     code = "import os, time\nif os.fork() == 0: os.setsid()\nopen(f'pid{os.getpid()}', 'w').close()\ntime.sleep(600)"
     host = (
         "import sys, tempfile; from mibyan import Runtime\ntempfile.tempdir = sys.argv[2]\nrt = Runtime(home=sys.argv[1])\n"

@@ -62,7 +62,13 @@ def test_B2_they_stand_under_its_deadline(runtime: Runtime) -> None:
     runtime.registry.register("slow", "t", NOTHING, lambda args: {"done": over.wait(30)})
     statuses = []
     ended = threading.Event()
-    add(runtime, lambda calls: (statuses.append(calls.execute(ToolCall("slow")).status), ended.set()) and {})
+
+    def ask(calls):
+        statuses.append(calls.execute(ToolCall("slow")).status)
+        ended.set()
+        return {}
+
+    add(runtime, ask)
     assert runtime.execute(ToolCall("outer"), timeout=0.3).status == "timeout"
     assert ended.wait(20)
     over.set()
@@ -72,7 +78,12 @@ def test_B2_they_stand_under_its_deadline(runtime: Runtime) -> None:
 def test_B2_closing_ends_them(runtime: Runtime) -> None:
     """What still runs is cancelled, and nothing begins any more."""
     inside, over = threading.Event(), threading.Event()
-    runtime.registry.register("slow", "t", NOTHING, lambda args: (inside.set(), over.wait(30)) and {})
+
+    def slow(args):
+        inside.set()
+        return {"over": over.wait(30)}
+
+    runtime.registry.register("slow", "t", NOTHING, slow)
     runtime.registry.register("quick", "t", NOTHING, lambda args: {})
     statuses = []
 
