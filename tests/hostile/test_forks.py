@@ -513,7 +513,9 @@ assert executors is None or not executors._global_shutdown_lock.locked()
 
 def run(tmp_path: Path, program: str) -> None:
     """Run a program in a process of its own, within a bounded time."""
-    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=90)
+    # From Python 3.12 on a fork beside threads is warned about: that is what these are about.
+    words = [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", program, str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=90)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib.metadata
+import logging
 import os
+import shutil
 import sys
 import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,3 +108,44 @@ def test_workbench_W2_the_same_name_in_the_next_test_is_another_plugin(tmp_path:
             bench.write_distribution("mibyan-plugin-same", f"{number}.0", source=tool(f"tool{number}"))
             plugin = bench.load(bench.runtime(), "same")
             assert (plugin.version, plugin.tools) == (f"{number}.0", (f"tool{number}",))
+
+
+SPREADING = """
+import builtins, logging, os, sys, time
+os.environ["SPREAD"] = os.environ["KEPT"] = "1"
+os.environ.pop("TAKEN", None)
+builtins.spread = 1
+logging.root.setLevel(7)
+sys.setrecursionlimit(sys.getrecursionlimit() + 10)
+time.sleep = lambda seconds, before=time.sleep: before(seconds)
+os.chdir("/")
+
+def register(ctx):
+    ctx.register_tool("spreading", "words", {"description": "d"}, lambda args: os.environ["SPREAD"])
+"""
+
+
+def test_what_a_plugin_changes_of_the_process_ends_with_its_test_W2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later test, of another plugin, mustn't pass or fail because of it; what the test itself set meanwhile stays."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TAKEN", "before")
+    for name in ("SPREAD", "KEPT"):
+        monkeypatch.delenv(name, raising=False)
+
+    def look() -> list[Any]:
+        return [os.environ.get("SPREAD"), os.environ.get("TAKEN"), hasattr(builtins, "spread"), logging.root.level,
+                sys.getrecursionlimit(), time.sleep, Path.cwd()]  # fmt: skip
+
+    before = look()
+    for _ in range(2):
+        with Workbench(tmp_path / "bench", keep_environment=True) as bench:
+            runtime = bench.runtime()
+            bench.load(runtime, bench.write_plugin(SPREADING).name)
+            assert runtime.call("spreading", {}) == "1"
+            assert os.environ["KEPT"] == "1"
+            os.environ["KEPT"] = "by the test"
+        assert look() == before
+        assert os.environ.pop("KEPT") == "by the test"
+        shutil.rmtree(tmp_path / "bench")

@@ -22,7 +22,7 @@ from mibyan.plugins.vital import Vital
 from mibyan.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, MutableMapping
 
 _MISSING: Final = object()
 
@@ -142,6 +142,20 @@ class ProcessState:
         if self._signals is not None and _signals() != self._signals:
             changed.append("the handlers of signals")
         return sorted(changed)
+
+    def undoers(self) -> list[Callable[[], None]]:
+        """What takes back, one each, what was changed since: each only while it is as it was left."""
+        now, before = dict(os.environ), self._environ
+        environ: MutableMapping[str, Any] = os.environ
+        found = [_undoer(environ, name, before.get(name, _MISSING), now.get(name, _MISSING))
+                 for name in now.keys() | before.keys() if now.get(name) != before.get(name)]  # fmt: skip
+        for there, known in ((vars(builtins), self._builtins), *self.vital.modules):
+            found += [_undoer(there, name, known.get(name, _MISSING), value) for name, value in there.items()
+                      if known.get(name, _MISSING) is not value and (known is self._builtins or callable(value))]  # fmt: skip
+        for name, value in _values().items():
+            if name in self._values and value.value != self._values[name].value:
+                found.append(_rewriter(name, self._values[name], value.value))
+        return found
 
     def accept(self, inner: ProcessState) -> None:
         """Take what was changed since `inner` as if it had been so all along: a transaction within this one succeeded."""
@@ -292,6 +306,30 @@ def _signals() -> dict[int, Any] | None:
     import signal
 
     return {number: signal.getsignal(number) for number in signal.valid_signals()}
+
+
+def _undoer(holder: MutableMapping[str, Any], name: str, before: Any, after: Any) -> Callable[[], None]:
+    """What puts one item of a mapping back."""
+
+    def undo() -> None:
+        if holder.get(name, _MISSING) is not after and holder.get(name, _MISSING) != after:
+            return
+        if before is _MISSING:
+            holder.pop(name, None)
+        else:
+            holder[name] = before
+
+    return undo
+
+
+def _rewriter(name: str, kept: _KeptValue, after: Any) -> Callable[[], None]:
+    """What puts back one of the values that are written through functions."""
+
+    def undo() -> None:
+        if _values()[name].value == after:
+            kept.write(kept.value)
+
+    return undo
 
 
 def _rebased(outer: dict[Any, Any], before: dict[Any, Any], now: dict[Any, Any]) -> dict[Any, Any]:

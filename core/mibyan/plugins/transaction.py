@@ -25,6 +25,9 @@ _MOST_TOLD = 3
 #: By plugin the functions that everybody uses and that it has replaced in this process.
 REPLACED: dict[str, tuple[str, ...]] = {}
 
+#: Who wants to know that a plugin has been loaded, with what the process was before (`mibyan.testing`).
+LISTENERS: list[Callable[[ProcessState], object]] = []
+
 #: What the names of the runtime's own threads begin with: a plugin that awaits something starts them, not its own.
 _OWN_THREADS = "mibyan-"
 
@@ -67,6 +70,8 @@ class Transaction:
     def commit(self) -> None:
         """Let everything stay."""
         self.ended = True
+        for listener in LISTENERS:
+            listener(self.before)
         self.replaced = self.before.vital.replaced()
         if self.replaced:
             REPLACED[self.plugin_id] = self.replaced

@@ -35,7 +35,8 @@ class Vital:
 
     def __init__(self) -> None:
         found = (sys.modules.get(name) for name in _MODULES)
-        self._modules = [(module.__dict__, dict(module.__dict__)) for module in found if module is not None]
+        #: The names in each of the modules, as they are and as they were.
+        self.modules = [(module.__dict__, dict(module.__dict__)) for module in found if module is not None]
         self._holders = [(sys, "modules", sys.modules), (os, "environ", os.environ),
                          *((sys, name, getattr(sys, name)) for name in _LISTS)]  # fmt: skip
         self._items = [(items, tuple(items)) for _, name, items in self._holders if name in _LISTS]
@@ -44,7 +45,7 @@ class Vital:
 
     def put_back(self) -> None:
         """Put back what Mibyan's own code needs to run at all; it is done without any of it."""
-        for now, before in self._modules:
+        for now, before in self.modules:
             for name, value in before.items():
                 if type(value) in _FUNCTIONS and now.get(name, _NOTHING) is not value:
                     now[name] = value
@@ -68,7 +69,7 @@ class Vital:
 
     def _changed(self) -> Iterator[tuple[str, Any]]:
         """The functions that are others than they were, and what is there now."""
-        for now, before in self._modules:
+        for now, before in self.modules:
             if _is_same(now, before):
                 continue
             for name, value in before.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
@@ -14,11 +14,12 @@ from mibyan.testing.imports import ImportPlaces
 from mibyan.testing.loaded import LoadedPlugin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import Self
 
     from mibyan.plugins.candidate import Candidate, Discovery
+    from mibyan.plugins.process_state import ProcessState
     from mibyan.runtime import Runtime
     from mibyan.testing.distributions import FabricatedDistribution
 
@@ -68,6 +69,8 @@ class Workbench:
         self._installed: list[Candidate] = []
         self._runtimes: list[Runtime] = []
         self._default: Runtime | None = None
+        #: What takes back what plugins have changed of the process, in the order of their loads.
+        self._undoers: list[Callable[[], None]] = []
         self._names = itertools.count(1)
 
     # Runtimes ----------------------------------------------------------------------------------------------------
@@ -217,7 +220,9 @@ class Workbench:
     def open(self) -> None:
         """Take the default runtime and the `MIBYAN_*` variables away, and let `MIBYAN_HOME` be the workbench's home."""
         from mibyan.facade import _DEFAULT
+        from mibyan.plugins.transaction import LISTENERS
 
+        LISTENERS.append(self._listen)
         self._default, _DEFAULT._runtime = _DEFAULT._runtime, None
         if not self._keep_environment:
             self._environment = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("MIBYAN_")}
@@ -227,6 +232,7 @@ class Workbench:
         """Close the runtimes, the last one first, and take back what was put on `sys.path`, imported and set."""
         with ExitStack() as ends:  # each of them, whatever the others raise
             ends.callback(self._restore_environment)
+            ends.callback(self._restore_process)
             ends.callback(_remove_finder)
             ends.callback(self._places.close)
             ends.callback(self._restore_default)
@@ -241,6 +247,20 @@ class Workbench:
         made, _DEFAULT._runtime = _DEFAULT._runtime, self._default
         if made is not None:
             made.close()
+
+    def _listen(self, before: ProcessState) -> None:
+        self._undoers += before.undoers()
+
+    def _restore_process(self) -> None:
+        """Take back what plugins have changed of the process while they were loaded: the next test isn't to see it."""
+        from mibyan.plugins.transaction import LISTENERS
+
+        if self._listen in LISTENERS:
+            LISTENERS.remove(self._listen)
+        for undo in reversed(self._undoers):
+            with suppress(Exception):
+                undo()
+        self._undoers.clear()
 
     def _restore_environment(self) -> None:
         if not self._keep_environment:
