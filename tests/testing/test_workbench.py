@@ -149,3 +149,18 @@ def test_what_a_plugin_changes_of_the_process_ends_with_its_test_W2(
         assert look() == before
         assert os.environ.pop("KEPT") == "by the test"
         shutil.rmtree(tmp_path / "bench")
+
+
+def test_what_an_installed_plugin_changes_at_its_import_stays_as_its_modules_do_W2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python imports it once: the second test would be without what the first one had."""
+    monkeypatch.setenv("SPREAD", "no")
+    source = "import os\nos.environ['SPREAD'] = 'yes'\n" + tool("spread_once").replace("\n    ", "\n")
+    with Workbench(tmp_path / "machine") as machine:
+        machine.write_distribution("mibyan-plugin-spread", source=source)
+        for number in range(2):
+            with Workbench(tmp_path / f"bench{number}") as bench:
+                bench.load(bench.runtime(plugins=["spread"]), "spread")
+                assert os.environ["SPREAD"] == "yes"
+            assert os.environ["SPREAD"] == "yes"

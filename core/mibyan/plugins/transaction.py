@@ -25,8 +25,8 @@ _MOST_TOLD = 3
 #: By plugin the functions that everybody uses and that it has replaced in this process.
 REPLACED: dict[str, tuple[str, ...]] = {}
 
-#: Who wants to know that a plugin has been loaded, with what the process was before (`mibyan.testing`).
-LISTENERS: list[Callable[[ProcessState], object]] = []
+#: Who wants to know that a plugin has been loaded: its id, and what the process was before (`mibyan.testing`).
+LISTENERS: list[Callable[[str, ProcessState], object]] = []
 
 #: What the names of the runtime's own threads begin with: a plugin that awaits something starts them, not its own.
 _OWN_THREADS = "mibyan-"
@@ -71,7 +71,7 @@ class Transaction:
         """Let everything stay."""
         self.ended = True
         for listener in LISTENERS:
-            listener(self.before)
+            listener(self.plugin_id, self.before)
         self.replaced = self.before.vital.replaced()
         if self.replaced:
             REPLACED[self.plugin_id] = self.replaced

@@ -248,8 +248,10 @@ class Workbench:
         if made is not None:
             made.close()
 
-    def _listen(self, before: ProcessState) -> None:
-        self._undoers += before.undoers()
+    def _listen(self, plugin_id: str, before: ProcessState) -> None:
+        # What is really installed stays imported: a later test finds what its import has done, as it finds its modules.
+        if all(one.id != plugin_id for one in self._installed):
+            self._undoers += before.undoers()
 
     def _restore_process(self) -> None:
         """Take back what plugins have changed of the process while they were loaded: the next test isn't to see it."""
