@@ -157,9 +157,10 @@ def test_a_read_only_home_is_no_error(home: Path, monkeypatch: pytest.MonkeyPatc
             raise OSError(errno.EROFS, "Read-only file system", path)
         return real(path, flags, *rest)
 
-    monkeypatch.setattr(os, "open", refuse)
-    assert not file.write(2)
-    assert file.read() == 1
+    with monkeypatch.context() as patched:  # what removes the test's folder opens it too
+        patched.setattr(os, "open", refuse)
+        assert not file.write(2)
+        assert file.read() == 1
 
 
 def test_a_file_where_the_folder_should_be_is_no_error(home: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mibyan._version import __version__
 from mibyan.cli.doctor.finding import Finding
+from mibyan.plugins.sources.imported import header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,8 @@ def _distributions() -> list[Distribution]:
     """The distributions called `mibyan` on `sys.path`, the one that counts first, each place once."""
     from importlib.metadata import distributions
 
-    found = {str(one.locate_file("")): one for one in reversed(list(distributions(name=_NAME))) if one.metadata["Name"]}
+    named = [one for one in distributions(name=_NAME) if header(one, "Name")]
+    found = {str(one.locate_file("")): one for one in reversed(named)}
     return list(reversed(found.values()))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mibyan.cli.install.installers import InstallerError, run, without_secrets
 from mibyan.plugins.sources.ids import PREFIX, canonical
+from mibyan.plugins.sources.imported import header
 from mibyan.records import record
 from mibyan.text import one_line
 
@@ -107,7 +108,8 @@ def versions() -> dict[str, str]:
     found: dict[str, str] = {}
     for one in distributions():
         with suppress(Exception):  # a leftover, a file that isn't text: whatever lies there
-            found.setdefault(canonical(one.metadata["Name"]), one.version)
+            if name := header(one, "Name"):
+                found.setdefault(canonical(name), one.version)
     return found
 
 

@@ -46,7 +46,7 @@ class ImportedListing:
             except (OSError, AttributeError, KeyError):
                 return None
 
-        name, version = found.metadata["Name"] or "", found.metadata["Version"] or ""
+        name, version = header(found, "Name"), header(found, "Version")
         info = f"{self.entry}/{canonical(name).replace('-', '_')}-{version}.dist-info"
         entry_points = read("entry_points.txt") or b""
         return Distribution(name, version, info, self.entry, entry_points, read, read_code, on_disk=False)
@@ -58,6 +58,12 @@ class ImportedListing:
     def distributions(self) -> list[Distribution]:
         """Those whose entry points may concern us, by name."""
         return [found for found in self._found if may_concern(found.entry_points)]
+
+
+def header(found: Any, name: str) -> str:
+    """A field of the metadata of an `importlib.metadata` distribution; empty if absent, which Python 3.12 warns to ask for."""
+    metadata = found.metadata
+    return str(metadata[name]) if name in metadata else ""
 
 
 def zip_listing(entry: str) -> ImportedListing:

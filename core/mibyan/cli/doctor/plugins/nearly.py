@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mibyan.cli.doctor.finding import Finding
 from mibyan.plugins.sources.entrypoints import GROUP, groups, near_misses
 from mibyan.plugins.sources.ids import PREFIX, canonical
+from mibyan.plugins.sources.imported import header
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def problems() -> Iterator[Finding]:
 
 def _nearly(found: Distribution, place: str) -> Iterator[Finding]:
     written = list(groups(found.read_text("entry_points.txt") or ""))
-    name = found.metadata["Name"] or ""
+    name = header(found, "Name")
     if GROUP in written:
         return
     shown = one_line(name, 60)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mibyan._version import __version__
 from mibyan.cli.doctor.finding import Finding
+from mibyan.plugins.sources.imported import header
 from mibyan.report import turn_off
 from mibyan.text import one_line
 
@@ -47,7 +48,7 @@ def _distribution(one: PluginRecord) -> Distribution | None:
 def _python(one: PluginRecord, found: Distribution) -> Iterator[Finding]:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-    wanted = found.metadata["Requires-Python"] or ""
+    wanted = header(found, "Requires-Python")
     try:
         fits = SpecifierSet(wanted).contains(platform.python_version(), prereleases=True)
     except InvalidSpecifier:
