@@ -42,8 +42,8 @@ _DELETED = re.compile(
 _HOME_START = rf"(?:{HOME}|/home/[^/]+|/Users/[^/]+|/root)/"
 _SECRETS = re.compile(
     _HOME_START
-    + r"(?:\.ssh(?:/|$)|\.aws(?:/|$)|\.gnupg(?:/|$)|\.kube(?:/config|$)|\.netrc$|\.pgpass$|\.my\.cnf$|\.git-credentials$|\.npmrc$|"
-    r"\.pypirc$|\.docker/config\.json$|\.config/(?:gh|gcloud|hub|op|doctl|rclone)(?:/|$)|\.azure(?:/|$)|\.terraform\.d/credentials|"
+    + r"(?:\.ssh(?:/|$)|\.aws(?:/|$)|\.gnupg(?:/|$)|\.kube(?:/|$)|\.netrc$|\.pgpass$|\.my\.cnf$|\.git-credentials$|\.npmrc$|"
+    r"\.pypirc$|\.docker(?:/|$)|\.config/(?:gh|gcloud|hub|op|doctl|rclone)(?:/|$)|\.azure(?:/|$)|\.terraform\.d/credentials|"
     r"\.vault-token$|\.password-store(?:/|$)|\.local/share/keyrings(?:/|$)|\.mozilla/|\.bitcoin/|Library/Keychains)"
     r"|(?:/private)?/etc/(?:shadow|gshadow|sudoers|krb5\.keytab|ssl/private)|/proc/[^/]+/environ$"
 )
@@ -57,7 +57,7 @@ _SECRET_NAMES = re.compile(
 _START_FILES = re.compile(
     _HOME_START
     + r"(?:\.(?:bash|zsh|k|mk|tc|c)?(?:rc|shrc|shenv|profile|login|logout|cshrc)|\.bash_(?:profile|login|logout|aliases)|\.z(?:profile|login|logout|shenv)|"
-    r"\.profile|\.xprofile|\.xsession(?:rc)?|\.xinitrc|\.pam_environment|\.inputrc|\.gitconfig|\.vimrc|\.config/(?:fish/|autostart/|systemd/|git/)|Library/LaunchAgents/)"
+    r"\.profile|\.xprofile|\.xsession(?:rc)?|\.xinitrc|\.pam_environment|\.inputrc|\.gitconfig|\.vimrc|\.config/(?:fish/|autostart/|git/)|Library/LaunchAgents/)"
 )
 _PROJECT = re.compile(r"(?:^|/)(?:\.env(?:\.(?!" + _COPY + r")[\w-]+)*|config\.ya?ml)$")
 _POLICY = re.compile(

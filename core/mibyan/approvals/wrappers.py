@@ -55,7 +55,7 @@ _SUDO = (
 
 _PREFIXES: Final[dict[str, _Prefix]] = {
     "sudo": _Prefix(_SUDO, assigns=True), "sudoedit": _Prefix(_SUDO), "doas": _Prefix(tuple("uC")), "pkexec": _Prefix(("user",)),
-    "env": _Prefix(("u", "C", "S", "unset", "chdir", "split-string"), assigns=True), "nice": _Prefix(("n", "adjustment")),
+    "env": _Prefix(("u", "C", "S", "a", "unset", "chdir", "split-string", "argv0"), assigns=True), "nice": _Prefix(("n", "adjustment")),
     "ionice": _Prefix((*tuple("cnpPu"), "class", "classdata")), "chrt": _Prefix(tuple("TPD"), 1), "taskset": _Prefix((), 1),
     "timeout": _Prefix(("k", "s", "kill-after", "signal"), 1), "gtimeout": _Prefix(("k", "s", "kill-after", "signal"), 1),
     "nohup": _Prefix(), "setsid": _Prefix(), "stdbuf": _Prefix((*tuple("ioe"), "input", "output", "error")),
@@ -114,7 +114,7 @@ _SHELL_OPENERS = frozenset(
         "machinectl",
     )
 )
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
+_ASSIGNMENT = re.compile(r"[^-=][^=]*=", re.DOTALL)
 _SSH = tuple("bcDEeFIiJLlmOopQRSWw")
 
 
@@ -187,8 +187,16 @@ def _stdin_as_code(call: Call) -> list[Call | Code]:
 def _split_strings(call: Call, options: Options, rest: Sequence[Arg]) -> list[Call | Code]:
     """What `env -S 'command words'` runs."""
     found: list[Call | Code] = []
+    for index, arg in enumerate(call.args[1:], 2):
+        match = re.fullmatch(r"-[iv]*S(.+)", arg.text, re.DOTALL)
+        if match:  # What follows is the command's, also what looks like an option.
+            words = [as_code(match[1]).replace("\\_", " "), *(_quoted(one.text) for one in call.args[index:])]
+            return [Code(" ".join(["env", *words]), call.inner(call.args), arg.span)]
+        if not arg.text.startswith("-"):
+            break
     for value in options.values("S", "split-string"):
-        code = " ".join([as_code(value.text), *(_quoted(arg.text) for arg in rest)])
+        text = as_code(value.text).replace("\\_", " ")
+        code = " ".join(["env", text, *(_quoted(arg.text) for arg in rest)])
         found.append(Code(code, call.inner(call.args), value.span))
     return found
 

@@ -177,7 +177,11 @@ def _sed(call: Call) -> Iterator[Found]:
     options = Options(call.args[1:], (*tuple("efl"), "expression", "file", "line-length"))
     yield from _sed_files(call, options.values("e", "expression") or options.operands[:1])
     if options.has("i", "in-place") or any(re.match(r"-[a-zA-Z]*i", word) for word in call.words):
-        files = options.operands if options.has("e", "expression", "f", "file") else options.operands[1:]
+        files = (
+            options.operands
+            if options.has("e", "expression", "f", "file") or len(options.operands) == 1
+            else options.operands[1:]
+        )
         yield from writes(call, files)
 
 

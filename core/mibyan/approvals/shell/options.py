@@ -50,7 +50,8 @@ class Options:
                 value = arg.after(text[: text.index("=") + 1]) if equals else None
                 if not equals and index < len(args) and _is_one_of(name, longs):
                     value, index = args[index], index + 1
-                self.given.append((name, value))
+                # `--s` is no `-s`.
+                self.given.append((name if len(name) > 1 or single else f"--{name}", value))
             else:
                 index = self._cluster(arg, letters, args, index)
 
@@ -90,11 +91,13 @@ class Options:
 
 
 def _is_one_of(given: str, names: set[str]) -> bool:
-    return given in names or (len(given) >= _SHORTEST and any(name.startswith(given) for name in names))
+    return bool(given) and any(name.startswith(given) for name in names)
 
 
 def means(given: str, name: str) -> bool:
     """Whether a given option is one of that name, perhaps abbreviated."""
+    if given.startswith("--"):
+        return len(name) > 1 and name.startswith(given[2:])
     return given == name or (len(given) >= _SHORTEST and len(name) > 1 and name.startswith(given))
 
 
