@@ -99,11 +99,21 @@ class Calling:
         """`on_session_end`, for a session in which a call was made; an implementation that hangs holds nothing up."""
         if not session.started:
             return
-        chain = self._parts.hooks.chain("on_session_end")
+        self.observe("on_session_end", session, {"session_id": session.id, "platform": session.platform})
+
+    def observe(self, hook: str, session: Session, values: Mapping[str, Any]) -> None:
+        """Run the implementations of a hook that only looks on; one that hangs is given up after `dispatch.hook_timeout`."""
+        chain = self._parts.hooks.chain(hook)
         if chain:
-            values = {"session_id": session.id, "platform": session.platform}
             steps = self._chains.run_observers(chain, _nowhere, lambda _: dict(values))
-            self.dispatcher.watch_steps(steps, Call("on_session_end", None, session))
+            self.dispatcher.watch_steps(steps, Call(hook, None, session))
+
+    def patience_for(self, *hooks: str) -> float:
+        """Seconds that the implementations of hooks may take, one after the other."""
+        chains = [self._parts.hooks.ready(hook) for hook in hooks]
+        # Of one whose plugins aren't imported yet it isn't known how many there will be.
+        several = sum(2 if chain is None else len(chain.plain) + 3 * len(chain.wrappers) for chain in chains)
+        return several * self._parts.config.settings.dispatch.hook_timeout
 
     def patches(
         self, chain: Any, definitions: Mapping[str, Mapping[str, Any]], names: tuple[str, ...]

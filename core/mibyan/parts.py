@@ -12,6 +12,7 @@ from mibyan.approvals.broker import Approvals
 from mibyan.config.load import LoadedConfig, load_config
 from mibyan.errors import MibyanError
 from mibyan.forks import renewed, survive
+from mibyan.hooks.names import APPROVAL_HOOKS
 from mibyan.hooks.table import HookTable
 from mibyan.once import once
 from mibyan.paths import as_path, is_set, mibyan_home
@@ -67,8 +68,11 @@ class Parts:
         self._secrets_kept: tuple[RegistrySnapshot, frozenset[str]] | None = None
         self.store = self._make_store(locked=is_set("MIBYAN_LOCKED") if locked is None else locked)
         self.hooks = HookTable(self.log)
-        self.approvals = Approvals(settings.approvals.timeout, log=self.log, run_async=self._start_async,
-                                   clean=self.clean)  # fmt: skip
+        self.approvals = Approvals(
+            settings.approvals.timeout, config=self.config, log=self.log, run_async=self._start_async, clean=self.clean,
+            observe=lambda hook, session, values: self.calling.observe(hook, session=session, values=values),
+            patience=lambda: self.calling.patience_for(*APPROVAL_HOOKS),
+        )  # fmt: skip
         self.availability = Availability(
             settings.availability.ttl, settings.availability.grace, log=self.log,
             run_async=self._run_async, acting_as=lambda owner: acting_as(self.store, owner), clean=self.clean,

@@ -9,7 +9,8 @@ from mibyan.errors import ToolOwnershipError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mibyan.approvals.broker import ApprovalRequest, Approvals
+    from mibyan.approvals.broker import Approvals
+    from mibyan.approvals.requests import ApprovalRequest
     from mibyan.hooks.table import HookChain, HookTable
     from mibyan.plugins.candidate import Note
     from mibyan.plugins.loader import PluginLoader

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from mibyan.approvals import Approvals
+from mibyan.approvals.policy import Subject
 from mibyan.hooks.decisions import Ask
 from mibyan.report import DecisionLog
 
@@ -21,9 +24,11 @@ def broker(log: DecisionLog) -> Approvals:
 
 @pytest.fixture
 def request_for():
-    """Makes a question of a broker's."""
+    """Makes a question of a broker's; each is another one, unless `args` are the same."""
+    number = itertools.count()
 
     def make(broker: Approvals, session: str = "s1", args=None, reason: str = "sure?"):
-        return broker.request(session, "x", {"n": 1} if args is None else args, Ask(reason))
+        given = {"n": next(number)} if args is None else args
+        return broker.rule(Subject(None, session, "x", given, (("host", Ask(reason)),))).question
 
     return make

@@ -41,10 +41,10 @@ def test_only_the_first_answer_counts(broker, request_for):
     """A question is answered once; later answers come too late."""
     told = []
     broker.notify(lambda request: told.extend(broker.resolve(request.id, answer) for answer in ("deny", "always")))
-    request = request_for(broker)
-    assert not broker.decide(request).granted
+    question = request_for(broker)
+    assert not broker.decide(question).granted
     assert told == [True, False]
-    assert broker.resolve(request.id, "once") is False
+    assert broker.resolve(question.request.id, "once") is False
 
 
 def test_without_a_channel_it_is_denied(broker, request_for, log):
@@ -99,13 +99,14 @@ def test_several_questions_wait_at_once(broker, request_for):
     """Several may be pending; `pending(session)` gives those of one session, oldest first; any thread answers."""
     asked, results = threading.Semaphore(0), {}
     broker.notify(lambda request: asked.release())
-    requests = [request_for(broker, session) for session in ("a", "b", "a")]
+    questions = [request_for(broker, session) for session in ("a", "b", "a")]
     threads = []
-    for index, request in enumerate(requests):
-        threads.append(threading.Thread(target=lambda i=index, r=request: results.update({i: broker.decide(r).how})))
+    for index, question in enumerate(questions):
+        threads.append(threading.Thread(target=lambda i=index, r=question: results.update({i: broker.decide(r).how})))
         threads[-1].start()
         assert asked.acquire(timeout=SOON)
-    assert broker.pending() == requests
+    requests = broker.pending()
+    assert [request.id for request in requests] == [question.request.id for question in questions]
     assert broker.pending("a") == [requests[0], requests[2]]
     for request, answer in zip(requests, ("once", "deny", "always"), strict=True):
         assert broker.resolve(request.id, answer)
@@ -130,9 +131,9 @@ def test_who_waits_is_denied_when_the_channel_goes(broker, request_for, end):
 
 def test_a_person_sees_what_would_be_done(broker, request_for):
     """What hides is made visible: bidirectional and control characters are escapes; ids differ."""
-    first = request_for(broker, args={"command": "rm\u202e x\x1b[2J"}, reason="a\u200bb")
+    first = request_for(broker, args={"command": "rm\u202e x\x1b[2J"}, reason="a\u200bb").request
     assert (first.text, first.reason) == ("rm\\u202e x\\x1b[2J", "a\\u200bb")
-    second = request_for(broker, args={"n": 1, "command": "ls"})
+    second = request_for(broker, args={"n": 1, "command": "ls"}).request
     assert json.loads(second.text) == {"n": 1, "command": "ls"}
     assert first.id != second.id
 

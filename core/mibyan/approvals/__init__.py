@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mibyan.approvals.allowlist import AllowEntry, Allowlist
-    from mibyan.approvals.broker import ANSWERS, Approval, ApprovalRequest, Approvals
+    from mibyan.approvals.broker import Approvals
+    from mibyan.approvals.channel import ApprovalQueue
     from mibyan.approvals.evaluate import detect_dangerous_command, evaluate_command
     from mibyan.approvals.operator_rules import OperatorRule, operator_rule
     from mibyan.approvals.patterns import DANGEROUS_PATTERNS
     from mibyan.approvals.python_code import evaluate_code
+    from mibyan.approvals.requests import ANSWERS, Approval, ApprovalRequest
     from mibyan.approvals.verdict import CommandContext, Finding, Verdict
 
 _PLACES = {
     "AllowEntry": "allowlist", "Allowlist": "allowlist",
-    "ANSWERS": "broker", "DANGEROUS_PATTERNS": "patterns", "Approval": "broker", "ApprovalRequest": "broker", "Approvals": "broker", "detect_dangerous_command": "evaluate",
+    "ANSWERS": "requests", "DANGEROUS_PATTERNS": "patterns", "Approval": "requests", "ApprovalRequest": "requests", "ApprovalQueue": "channel", "Approvals": "broker", "detect_dangerous_command": "evaluate",
     "evaluate_code": "python_code", "evaluate_command": "evaluate", "OperatorRule": "operator_rules", "operator_rule": "operator_rules", "CommandContext": "verdict", "Finding": "verdict",
     "Verdict": "verdict",
 }  # fmt: skip
@@ -29,6 +31,7 @@ __all__ = [
     "AllowEntry",
     "Allowlist",
     "Approval",
+    "ApprovalQueue",
     "ApprovalRequest",
     "Approvals",
     "CommandContext",

@@ -138,6 +138,10 @@ class Allowlist:
         allowed = self.reasons(verdict.findings, command or verdict.command or None)
         return all(finding.level != "hardline" and finding.id in allowed for finding in verdict.findings)
 
+    def after_fork(self) -> None:
+        """In a child process: the lock may have been held."""
+        self._lock = threading.Lock()
+
     def _require_file(self) -> None:
         if self._fixed is not None:
             raise ConfigError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from mibyan.records import record
+from mibyan.text import plain_text
 
 if TYPE_CHECKING:
     from mibyan.approvals.operator_rules import OperatorRule
@@ -68,6 +69,33 @@ class CommandContext:
     isolated: bool = False
     #: Rules of operators and plugins beside the built-in ones.
     rules: tuple[OperatorRule, ...] = ()
+
+
+def plain_verdict(verdict: Verdict) -> Verdict:
+    """A verdict that a tool gave, in plain types: none of its own methods is called; as bad as the worst in it.
+
+    Raises:
+        TypeError: Something in it has the wrong type.
+    """
+    findings = tuple(_plain_finding(finding) for finding in tuple(verdict.findings))
+    if not isinstance(verdict.command, str) or verdict.level not in LEVELS:
+        msg = "Verdict(level, findings, command) takes a level, findings and a text"
+        raise TypeError(msg)
+    level = worst((plain_text(verdict.level), *(finding.level for finding in findings)))
+    return Verdict(level, findings, plain_text(verdict.command))
+
+
+def _plain_finding(finding: object) -> Finding:
+    if not isinstance(finding, Finding):
+        msg = f"a Verdict has findings, not {type(finding).__name__}"
+        raise TypeError(msg)
+    texts = (finding.id, finding.level, finding.description, finding.category)
+    if not all(isinstance(text, str) for text in texts) or finding.level not in LEVELS[1:]:
+        msg = "Finding(id, level, description, category, span) takes texts, and dangerous or hardline as its level"
+        raise TypeError(msg)
+    name, level, description, category = map(plain_text, texts)
+    start, end = finding.span
+    return Finding(name, level, description, category, (int(start), int(end)))  # type: ignore[arg-type]
 
 
 def worst(levels: object) -> Level:

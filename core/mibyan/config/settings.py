@@ -102,6 +102,7 @@ class ApprovalSettings(Section):
     smart_model: Text | None = key(None, "Model that answers in mode smart.")
     smart_base_url: Text | None = key(None, "Its OpenAI-compatible address.")
     smart_api_key_env: EnvName | None = key(None, "Environment variable that holds its key.")
+    smart_timeout: Seconds = key(20, "Seconds that it may take; then a person is asked.")
 
 
 class RedactionSettings(Section):

@@ -71,9 +71,9 @@ def agent_level(call: Call) -> ToolResult:
     return failure(call, f"{call.name} must be handled by the agent loop", "tool_unavailable")
 
 
-def blocked(call: Call, message: str, by: str) -> ToolResult:
+def blocked(call: Call, message: str, by: str, **fields: Any) -> ToolResult:
     """A hook's or approval's refusal."""
-    return failure(call, message or "blocked by policy", "blocked", blocked_by=by)
+    return failure(call, message or "blocked by policy", "blocked", blocked_by=by, **fields)
 
 
 def denied(call: Call, message: str) -> ToolResult:

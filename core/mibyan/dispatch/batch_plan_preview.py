@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from mibyan.dispatch.approving import Refused
 from mibyan.dispatch.arguments import copy_arguments
 from mibyan.dispatch.batch_plan import BatchPlan, PlannedCall
 from mibyan.dispatch.batch_plan_order import Order
-from mibyan.dispatch.pipeline import Refused
 from mibyan.dispatch.policy import read_approval
 from mibyan.dispatch.resources_needs import FREE, NAMING_SECONDS, Need, declared, named
 from mibyan.dispatch.steps import CallCancelled, DeadlinePassed, Outcome, Step, Steps
@@ -106,6 +106,14 @@ def _asks(pipeline: Pipeline, call: Call, entry: ToolEntry, prepared: Prepared, 
             return _Seen(refused=message or "blocked by policy")
         case Ask() as ask:
             seen.asks = one_line(ask.reason) or "a person's approval"
+        case None:
+            return seen
+        case verdict:
+            ruling = yield from pipeline._approving.rule(call, [], verdict, prepared)
+            if ruling.kind == "block":
+                return _Seen(refused=ruling.message)
+            if ruling.kind == "ask":
+                seen.asks = one_line("; ".join(finding.description for finding in verdict.findings))
     return seen
 
 

@@ -6,14 +6,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch import answers
+from mibyan.dispatch.approving import ApprovalSteps, Refused
 from mibyan.dispatch.arguments import ArgumentProblem, Prepared, bind, copy_arguments, prepare, read_arguments
 from mibyan.dispatch.chains import Round
 from mibyan.dispatch.names import find_entry, suggest_names
-from mibyan.dispatch.policy import Ballot, read_answer, read_approval
+from mibyan.dispatch.policy import Ballot, read_answer
 from mibyan.dispatch.steps import (
     CallCancelled,
     DeadlinePassed,
-    NonsenseError,
     Outcome,
     Step,
     StepFailed,
@@ -21,13 +21,12 @@ from mibyan.dispatch.steps import (
     StepTimeout,
 )
 from mibyan.errors import MibyanError
-from mibyan.hooks.decisions import Ask, Block
 from mibyan.records import replace
 from mibyan.text import describe_exception, plain_text, replace_surrogates
 from mibyan.tools.requirements import missing_requirements
 
 if TYPE_CHECKING:
-    from mibyan.approvals.broker import Approval, Approvals
+    from mibyan.approvals.broker import Approvals
     from mibyan.dispatch.call import Call
     from mibyan.dispatch.chains import ChainRunner
     from mibyan.dispatch.handlers import HandlerSteps
@@ -38,14 +37,6 @@ if TYPE_CHECKING:
     from mibyan.tools.entry import ToolEntry
     from mibyan.tools.results import ToolResult
     from mibyan.tools.store import RegistryStore
-
-
-class Refused(Exception):  # noqa: N818 - becomes the answer
-    """A step refused the call; carries the answer."""
-
-    def __init__(self, answer: ToolResult) -> None:
-        super().__init__(answer.error)
-        self.answer = answer
 
 
 class Pipeline:
@@ -67,7 +58,7 @@ class Pipeline:
         self._availability = availability
         self._plans = plans
         self._handlers = handlers
-        self._approvals = approvals
+        self._approving = ApprovalSteps(approvals, handlers)
 
     def steps(self, call: Call) -> Steps:
         """Run a call; returns its `ToolResult`, after the observers have seen it.
@@ -119,9 +110,13 @@ class Pipeline:
         if gates is not None:
             asks = entry.approval is not None or (ballot is not None and bool(ballot.asks))
             yield from gates.before_approval(entry, prepared.args, asks=asks)
-        yield from self._approve(call, entry, ballot, prepared)
+        approved = None
+        if entry.approval is not None or (ballot is not None and ballot.asks):
+            approved = yield from self._approving.approve(call, entry, ballot, prepared)
         if gates is not None:
             yield from gates.before_handler(entry, prepared.args)
+        if approved is not None:
+            yield from self._approving.confirm(call, entry, prepared, approved, moved=gates is not None)
         return (yield from self._handlers.run(call, plan, prepared))
 
     def _chain(self, hook: str, *, late: bool = False) -> Steps:
@@ -258,41 +253,6 @@ class Pipeline:
             by = ", ".join(sorted({who for who, _ in ballot.changes}))
             message = f"{problem.message} (as changed by the pre_tool_call hook of {by})"
             raise Refused(answers.invalid_arguments(call, message, problem.violations, changed_by=by)) from None
-
-    def _approve(self, call: Call, entry: ToolEntry, ballot: Ballot | None, prepared: Prepared) -> Steps:
-        """What the hooks ask for, then what the tool's own `approval=` says."""
-        asks = [] if ballot is None else ballot.asks
-        for _, ask in asks:
-            yield from self._ask(call, ask, prepared)
-        if entry.approval is None:
-            return
-        context = self._handlers.context(call, entry)
-        step = Step(entry.approval, (copy_arguments(prepared.args), context), owner=entry.owner,
-                    label=f"the approval of {entry.name}", finish=read_approval)  # fmt: skip
-        outcome = yield step
-        if isinstance(outcome.error, StepFailed | NonsenseError):
-            message = f"Blocked: the approval check of {entry.name} failed ({outcome.error})."
-            raise Refused(answers.blocked(call, message, entry.owner.id))
-        match _value(outcome):
-            case Block(message):
-                raise Refused(answers.blocked(call, message, entry.owner.id))
-            case Ask() as ask:
-                yield from self._ask(call, ask, prepared)
-
-    def _ask(self, call: Call, ask: Ask, prepared: Prepared) -> Steps:
-        """Ask a person; the broker says when silence is a denial, also where its channel never comes back."""
-        request = self._approvals.request(call.session.id, call.name, prepared.args, ask)
-        outcome = yield Step(self._approvals.decide, (request,), label=f"the approval of {call.name}", person=True,
-                             limit=self._approvals.patience)  # fmt: skip
-        if isinstance(outcome.error, StepTimeout):
-            verdict: Approval = self._approvals.expire(request)
-        else:
-            if outcome.error is not None:
-                self._approvals.resolve(request.id, "deny")
-            verdict = _value(outcome)
-        call.note("approval", request=request.id, granted=verdict.granted, how=verdict.how)
-        if not verdict.granted:
-            raise Refused(answers.denied(call, verdict.message))
 
     # After the answer --------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mibyan.dispatch.arguments import copy_arguments
@@ -87,13 +88,18 @@ def _who(implementation: Implementation) -> str:
 
 
 def read_approval(answer: Any) -> Any:
-    """What a tool's own approval says.
+    """What a tool's own approval says: `None`, `Ask`, `Block` or a `Verdict`, in plain types of our own.
 
     Raises:
-        TypeError: It is neither `None` nor a decision.
+        TypeError: It is none of these.
     """
+    if answer is not None and not isinstance(answer, Ask | Block | Modify | Mapping):
+        from mibyan.approvals.verdict import Verdict, plain_verdict
+
+        if isinstance(answer, Verdict):
+            return plain_verdict(answer)
     decision = read_answer(answer)
     if isinstance(decision, Modify):
-        msg = "expected None, Ask or Block, got Modify"
+        msg = "expected None, Ask, Block or Verdict, got Modify"
         raise TypeError(msg)
     return decision

@@ -23,3 +23,6 @@ HOOK_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "post_approval_response": ("request", "answer", "outcome"),
     "mibyan_unload": (),
 }
+
+#: The hooks around a question to a person.
+APPROVAL_HOOKS: Final = ("pre_approval_request", "post_approval_response")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mibyan.approvals.broker import ApprovalRequest
+    from mibyan.approvals.requests import ApprovalRequest
     from mibyan.runtime import Runtime
 
 __tracebackhide__ = True  # a failing test shows its own lines
