@@ -23,6 +23,7 @@ from mibyan.dispatch.sessions import Sessions
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mibyan.approvals.operator_rules import OperatorRule
     from mibyan.dispatch.nested import NestedCalls
     from mibyan.dispatch.session import Session
     from mibyan.parts import Parts
@@ -41,7 +42,7 @@ class Calling:
         self._chains = ChainRunner(lambda: settings.dispatch.hook_timeout, parts.log, parts.redactor.redact)
         self._plans = Plans(validate=settings.dispatch.validate, max_result_chars=settings.dispatch.max_result_chars)
         keep = keep_in(parts.home / "cache" / "results")
-        self._handlers = HandlerSteps(settings, parts.redactor, keep, parts.plugin_config)
+        self._handlers = HandlerSteps(settings, parts.redactor, keep, parts.plugin_config, self.command_rules)
         self.dispatcher = self._make_dispatcher()
         self.sessions = Sessions(parts.scope, self._session_ended)
         self._handlers.nested = self._nested
@@ -100,6 +101,15 @@ class Calling:
         if not session.started:
             return
         self.observe("on_session_end", session, {"session_id": session.id, "platform": session.platform})
+
+    def command_rules(self) -> tuple[OperatorRule, ...]:
+        """The rules about commands that aren't built in: the operator's, then those of plugins.
+
+        Raises:
+            ConfigError: One of the operator's isn't right.
+        """
+        offered = self._parts.plugins.offers.rules
+        return (*self._parts.approvals.configured_rules(), *(offer.value for offer in offered.values()))
 
     def observe(self, hook: str, session: Session, values: Mapping[str, Any]) -> None:
         """Run the implementations of a hook that only looks on; one that hangs is given up after `dispatch.hook_timeout`."""

@@ -57,7 +57,8 @@ class Parts:
     ) -> None:
         self.home = mibyan_home(home)
         self.project = _project(project)
-        self.config = _read_config(self.home, self.project, config)
+        known = config if isinstance(config, LoadedConfig) else load_config(self.home, self.project, overrides=config)
+        self.config = known
         self.safe_mode = safe_mode or is_set("MIBYAN_SAFE_MODE")
         self._named = (tuple(plugins), tuple(no_plugins))
         self.log = DecisionLog()
@@ -212,6 +213,7 @@ class Parts:
         return PluginLoader(LoaderServices(
             store=self.store, hooks=self.hooks, config=self.config, home=self.home, project=self.project, log=self.log,
             run_async=self._run_async, dispatch_tool=self._dispatch_for, approvals=ApprovalsView(self.approvals, "a plugin"),
+            make_rule=self.approvals.make_rule,
             safe_mode=self.safe_mode, clean=self.clean, also=tuple(also), no=self._named[1],
             search_path=self.search_path, further=self.further,
         ))  # fmt: skip
@@ -396,9 +398,3 @@ def _project(project: str | os.PathLike[str] | None) -> Path | None:
         msg = f"The project {folder} isn't a directory."
         raise MibyanError(msg, hint="Give the folder that holds `.mibyan`.")
     return folder
-
-
-def _read_config(home: Path, project: Path | None, config: Mapping[str, Any] | LoadedConfig | None) -> LoadedConfig:
-    if isinstance(config, LoadedConfig):
-        return config
-    return load_config(home, project, overrides=config)

@@ -78,13 +78,39 @@ def test_a_command_runs_when_it_is_approved(runtime: Runtime, session, workspace
 
 
 def test_a_command_is_denied_without_a_person(tmp_path: Path, workspace: Path) -> None:
-    """approvals.P2: without a channel nothing runs."""
+    """approvals.P2: without a channel nothing dangerous runs; what is safe does."""
+    (workspace / "folder").mkdir()
     with Runtime(home=tmp_path / "home") as runtime:
-        result = runtime.execute(
-            ToolCall("terminal", {"command": "touch marker"}), session=runtime.session(cwd=workspace)
-        )
-    assert result.status == "denied"
-    assert not (workspace / "marker").exists()
+        session = runtime.session(cwd=workspace)
+        result = runtime.execute(ToolCall("terminal", {"command": "rm -r folder"}), session=session)
+        safe = runtime.execute(ToolCall("terminal", {"command": "touch marker"}), session=session)
+    assert (result.status, safe.status) == ("denied", "ok")
+    assert "approvals.mode" in result.error
+    assert {path.name for path in workspace.iterdir()} == {"folder", "marker"}
+
+
+@pytest.mark.parametrize("mode", ["manual", "off"])
+def test_approvals_P4_what_is_hardline_never_runs(tmp_path: Path, mode: str) -> None:
+    """Whoever says yes: the session's directory counts, and so does where a link leads."""
+    (tmp_path / "link").symlink_to("/")
+    with Runtime(home=tmp_path / "home", config={"approvals": {"mode": mode}}) as runtime:
+        runtime.approvals.notify(lambda request: "always")
+        for cwd, workdir in (("/", None), (tmp_path, "link"), (tmp_path / "link", None)):
+            args = {"command": "rm -rf *"} | ({"workdir": workdir} if workdir else {})
+            result = runtime.execute(ToolCall("terminal", args), session=runtime.session(cwd=cwd))
+            assert (result.status, result.data["blocked_by"]) == ("blocked", "approvals")
+            assert "root_delete" in result.error
+
+
+@pytest.mark.parametrize(("command", "stdin", "status"), [
+    ("cat", "rm -rf /", "ok"), ("bash", "rm -rf /", "blocked"), ("bash", "rm -rf x", "denied"), ("cat", "x" * 300_000, "ok"),
+    ("bash", "#" * 300_000, "denied"), ("bash; true", "rm -rf ~", "blocked"),
+])  # fmt: skip
+def test_what_a_command_reads_is_judged_with_it(tmp_path: Path, command: str, stdin: str, status: str) -> None:
+    """An interpreter runs its standard input; to other programs it is data."""
+    with Runtime(home=tmp_path / "home") as runtime:
+        args = {"command": command, "stdin": stdin}
+        assert runtime.execute(ToolCall("terminal", args), session=runtime.session(cwd=tmp_path)).status == status
 
 
 def test_the_person_sees_the_command(tmp_path: Path, workspace: Path) -> None:
@@ -93,10 +119,10 @@ def test_the_person_sees_the_command(tmp_path: Path, workspace: Path) -> None:
     with Runtime(home=tmp_path / "home") as runtime:
         runtime.approvals.notify(lambda request: (asked.append(request), runtime.approvals.resolve(request.id, "deny")))
         result = runtime.execute(
-            ToolCall("terminal", {"command": "touch \x1b[2Kmarker"}), session=runtime.session(cwd=workspace)
+            ToolCall("terminal", {"command": "rm -r \x1b[2Kmarker"}), session=runtime.session(cwd=workspace)
         )
     assert result.status == "denied"
-    assert "touch \\x1b[2Kmarker" in asked[0].reason
+    assert asked[0].text == "rm -r \\x1b[2Kmarker"
     assert list(workspace.iterdir()) == []
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mibyan import Ask, ToolError
+from mibyan import ToolError
 from mibyan_builtin import terminal as plugin
 from mibyan_builtin.terminal import command as commands
 from mibyan_builtin.terminal import terminal, tree
@@ -419,22 +419,6 @@ def test_a_process_that_cant_be_ended_isnt_waited_for(context, monkeypatch: pyte
         with suppress(ChildProcessError):
             os.waitpid(pids[0], 0)
     assert (answer["error_type"], answer["exit_code"]) == ("timeout", 137)
-
-
-def test_every_command_asks() -> None:
-    """Until commands are judged, a person is shown each one, with nothing in it hidden."""
-    ask = plugin._approval({"command": "echo \x1b[2Kok\r\u202erm -rf x\u200b\nls", "workdir": "sub\x07"}, None)
-    assert isinstance(ask, Ask)
-    assert ask.key is None
-    assert ask.reason == ("Run this shell command in sub\\x07?\necho \\x1b[2Kok\\x0d\\u202erm -rf x\\u200b\nls")
-
-
-def test_a_long_command_is_shown_with_both_ends() -> None:
-    """What is left out is told, and the end, where harm may hide, is shown."""
-    reason = plugin._approval({"command": "echo " + "x" * 5000 + "; rm -rf y"}, None).reason
-    assert len(reason) < 2200
-    assert reason.endswith("; rm -rf y")
-    assert "more characters" in reason
 
 
 @LINUX

@@ -30,7 +30,7 @@ DEFAULTS = {
     "availability": {"ttl": 0, "grace": 0},
     "approvals": {
         "mode": "manual", "timeout": 300, "deny": [],
-        "smart_model": None, "smart_base_url": None, "smart_api_key_env": None,
+        "smart_model": None, "smart_base_url": None, "smart_api_key_env": None, "smart_timeout": 20, "rules": [],
     },
     "command_allowlist": [],
     "redaction": {"live": True},

@@ -8,9 +8,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mibyan import Ask, ToolContext, ToolError, tool
+from mibyan import ToolContext, ToolError, tool
 
 if TYPE_CHECKING:
+    from mibyan.approvals import Verdict
     from mibyan_builtin.terminal.command import Command, Outcome
 
 #: Seconds that the pipeline waits beyond the command's own time, for ending its processes (dispatch.B2).
@@ -30,12 +31,18 @@ def _timeout(args: dict[str, Any]) -> float | None:
     return timeout + SLACK if isinstance(timeout, int | float) and 0 < timeout < float("inf") else None
 
 
-def _approval(args: dict[str, Any], _context: object = None) -> Ask:
-    """Every command asks, until commands are judged."""
-    from mibyan_builtin.terminal import arguments
+def _approval(args: dict[str, Any], ctx: ToolContext) -> Verdict | None:
+    """What the command would do; of one that is refused anyway, nothing."""
+    from mibyan_builtin.terminal.judging import judged
 
-    where = f" in {arguments.shown(str(args['workdir']))}" if args.get("workdir") else ""
-    return Ask(reason=f"Run this shell command{where}?\n{arguments.shown(str(args.get('command', '')))}")
+    command, workdir, stdin = args.get("command"), args.get("workdir"), args.get("stdin")
+    if not isinstance(command, str) or not command.strip():
+        return None
+    try:
+        cwd = _cwd(ctx)
+    except ToolError:
+        cwd = None
+    return judged(command, cwd, workdir, stdin, ctx.command_rules)
 
 
 @tool(toolset="terminal", emoji="💻", destructive=True, open_world=True, timeout=_timeout, approval=_approval)

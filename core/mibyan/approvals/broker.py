@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mibyan.approvals.allowlist import Allowlist
     from mibyan.approvals.channel import ApprovalQueue
     from mibyan.approvals.deciding import Deciding
+    from mibyan.approvals.operator_rules import OperatorRule
     from mibyan.approvals.policy import Ruling, Subject
     from mibyan.config.load import LoadedConfig
 
@@ -73,6 +74,7 @@ class Approvals:
         #: By what is asked, oldest first.
         self._waiting: dict[tuple[Any, ...], Waiting] = {}
         self._closed = False
+        self._rules: tuple[OperatorRule, ...] | None = None
         self._asking = Asking(
             timeout, channel=lambda: None if self._closed else self._channel, deciding=self._deciding, run_async=run_async,
             observe=observe, clean=clean,
@@ -161,6 +163,27 @@ class Approvals:
     def denies(self) -> bool:
         """Whether there are commands that the operator denies (`approvals.deny`), so that safe ones are looked at too."""
         return self._config is not None and bool(self._config.settings.approvals.deny)
+
+    def configured_rules(self) -> tuple[OperatorRule, ...]:
+        """The operator's own rules about commands (`approvals.rules`), checked when they are first needed.
+
+        Raises:
+            ConfigError: One isn't right; the message has its file and line.
+        """
+        if self._config is None or not self._config.settings.approvals.rules:
+            return ()
+        if self._rules is None:
+            from mibyan.approvals.operator_rules import configured_rules
+
+            self._rules = configured_rules(self._config)
+        return self._rules
+
+    @staticmethod
+    def make_rule(*args: Any, **options: Any) -> OperatorRule:
+        """A rule for a plugin; see `operator_rule`."""
+        from mibyan.approvals.operator_rules import operator_rule
+
+        return operator_rule(*args, **options)
 
     def rule(self, subject: Subject) -> Ruling:
         """What is decided about a call before anybody is asked."""

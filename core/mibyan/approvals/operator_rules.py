@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from mibyan.errors import MibyanError
+from mibyan.config.checks import RULE_ID
+from mibyan.errors import ConfigError, MibyanError
 from mibyan.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mibyan.approvals.verdict import Level
-
-_ID: Final = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
+    from mibyan.config.load import LoadedConfig
 
 
 @record
@@ -57,7 +57,7 @@ def operator_rule(
     from mibyan.approvals.rules.book import RULES
     from mibyan.approvals.verdict import CommandContext
 
-    if not _ID.fullmatch(rule_id) or rule_id in RULES:
+    if not RULE_ID.fullmatch(rule_id) or rule_id in RULES:
         raise MibyanError(
             f"the rule {rule_id!r} needs a name of its own",
             hint="Small letters, digits, _ . and -; no built-in rule's.",
@@ -76,3 +76,21 @@ def operator_rule(
                 word = "doesn't match" if wanted else "matches"
                 raise MibyanError(f"the rule {rule_id!r} {word} its example {example!r}")
     return rule
+
+
+def configured_rules(config: LoadedConfig) -> tuple[OperatorRule, ...]:
+    """The operator's own rules, `approvals.rules` of config.yaml, each checked by its examples.
+
+    Raises:
+        ConfigError: One isn't right; the message has its file and line.
+    """
+    found: list[OperatorRule] = []
+    for number, rule in enumerate(config.settings.approvals.rules):
+        try:
+            found.append(operator_rule(rule.id, rule.pattern, rule.description, level=rule.level,
+                                       matches=rule.matches, misses=rule.misses))  # fmt: skip
+        except MibyanError as error:
+            key = ("approvals", "rules", number)
+            line = config.line_of(key) or f"approvals.rules[{number}]"
+            raise ConfigError(f"{line}: {error.message}", origin=config.where(key), hint=error.hint) from None
+    return tuple(found)

@@ -12,9 +12,12 @@ if TYPE_CHECKING:
 
     from mibyan.config.keys import KeyPath
     from mibyan.config.problems import Problem
-    from mibyan.config.settings import Settings
+    from mibyan.config.settings import CommandRule, Settings
     from mibyan.config.sources import McpServer, ShellHook
     from mibyan.config.yamlfile import Document
+
+#: What a rule about commands may be called.
+RULE_ID = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 
 
 def cross_check(settings: Settings, documents: Iterable[Document]) -> list[Problem]:
@@ -25,7 +28,7 @@ def cross_check(settings: Settings, documents: Iterable[Document]) -> list[Probl
         documents: What was written, the one that wins last; a problem is shown where its key is written.
     """
     layers = list(documents)
-    found = [*_plugins(settings), *_servers(settings), *_hooks(settings)]
+    found = [*_plugins(settings), *_servers(settings), *_hooks(settings), *_rules(settings)]
     return [_owner(layers, path).problem(path, message) for path, message in found]
 
 
@@ -75,6 +78,29 @@ def _hooks(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
         for number, hook in enumerate(hooks):
             if message := _hook(hook):
                 yield ("hooks", event, number), message
+
+
+def _rules(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
+    known: set[str] = set()
+    for number, rule in enumerate(settings.approvals.rules):
+        if message := _rule(rule, known):
+            yield ("approvals", "rules", number), message
+        known.add(rule.id)
+
+
+def _rule(rule: CommandRule, known: set[str]) -> str | None:
+    """What is wrong with a rule about commands, as far as it can be told without judging any."""
+    if missing := [name for name in ("id", "pattern", "description") if not getattr(rule, name)]:
+        return f"it needs {' and '.join(repr(name) for name in missing)}"
+    if not RULE_ID.fullmatch(rule.id):
+        return f"its id {rule.id!r} isn't one: small letters, digits, '_', '.' and '-', a letter first"
+    if rule.id in known:
+        return f"there is another rule with the id {rule.id!r}"
+    try:
+        re.compile(rule.pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"its pattern isn't a regular expression: {error}"
+    return None
 
 
 def _hook(hook: ShellHook) -> str | None:

@@ -169,6 +169,15 @@ def named_lists(kind: type[S], description: str) -> Mapping[Any, tuple[S, ...]]:
     return cast("Mapping[Any, tuple[S, ...]]", Key(FrozenDict(), description, shape, kind, 2))
 
 
+def listed(kind: type[S], description: str) -> tuple[S, ...]:
+    """A key with a list of sections, none by default."""
+
+    def shape(value: Sequence[Mapping[str, Any]]) -> tuple[S, ...]:
+        return tuple(map(kind.from_data, value))
+
+    return cast("tuple[S, ...]", Key((), description, shape, kind, 1))
+
+
 def _read_only(value: Any) -> Any:
     """`value` with its lists as tuples and its mappings read-only."""
     if isinstance(value, dict):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mibyan.config.backends import TerminalSettings
-from mibyan.config.section import Section, key, mapping, named, named_lists, section
+from mibyan.config.section import Section, key, listed, mapping, named, named_lists, section
 from mibyan.config.sources import McpServer, PluginSettings, ShellHook
 
 if TYPE_CHECKING:
@@ -91,6 +91,17 @@ class AvailabilitySettings(Section):
     grace: SecondsOrNone = key(0, "Seconds after a yes during which a no is taken for a hiccup.")
 
 
+class CommandRule(Section):
+    """A rule of the operator's own about shell commands."""
+
+    id: Text = key("", "Its name, by which it is granted: small letters, digits, `_`, `.` and `-`; needed.")
+    pattern: Text = key("", "Regular expression, searched for in each simple command, decoded; needed.")
+    description: Text = key("", "What it finds, in a few words for people; needed.")
+    level: Literal["dangerous", "hardline"] = key("dangerous", "dangerous: a person is asked; hardline: it is refused.")
+    matches: tuple[Text, ...] = key((), "Commands that it must find; checked before the first command is judged.")
+    misses: tuple[Text, ...] = key((), "Commands that it mustn't find; checked likewise.")
+
+
 class ApprovalSettings(Section):
     """Who says yes to what is dangerous."""
 
@@ -99,6 +110,7 @@ class ApprovalSettings(Section):
     )
     timeout: Seconds = key(300, "Seconds to wait for an answer; silence isn't consent.")
     deny: tuple[Text, ...] = key((), "Globs of commands that are refused in every mode.")
+    rules: tuple[CommandRule, ...] = listed(CommandRule, "Rules of your own about shell commands.")
     smart_model: Text | None = key(None, "Model that answers in mode smart.")
     smart_base_url: Text | None = key(None, "Its OpenAI-compatible address.")
     smart_api_key_env: EnvName | None = key(None, "Environment variable that holds its key.")

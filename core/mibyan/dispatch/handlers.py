@@ -49,11 +49,13 @@ class HandlerSteps:
         redactor: Redactor,
         keep: Callable[[str], str | None],
         plugin_config: Callable[[str | None], Mapping[str, Any]],
+        command_rules: Callable[[], tuple[Any, ...]] | None = None,
     ) -> None:
         self._settings = settings
         self._redactor = redactor
         self._keep = keep
         self._plugin_config = plugin_config
+        self._command_rules = command_rules
         #: Set by the dispatcher: the pipeline's own chain.
         self.transform: Callable[[Call, ToolResult], Steps] | None = None
         #: Set by whoever runs calls: makes what a handler calls other tools with.
@@ -103,6 +105,7 @@ class HandlerSteps:
             entry.name, call.session, call.session.id, call.task_id, call.id, call.user_task, call.deadline,
             entry.plugin_id, self._plugin_config(entry.plugin_id), self._settings,
             None if visible is None else tuple(sorted(visible)), call.is_cancelled, self._redactor.names, self.nested,
+            self._command_rules,
         )  # fmt: skip
 
     def _keywords(self, call: Call, accepted: tuple[str, ...] | None) -> dict[str, Any]:

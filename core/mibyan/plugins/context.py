@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
 from mibyan.plugins.gates import is_project_code
 from mibyan.plugins.manifest import Manifest
 from mibyan.plugins.offers import Offer
+from mibyan.plugins.skills import skill_name, skill_path
 from mibyan.report import Decision
 from mibyan.text import plain_text
 
 if TYPE_CHECKING:
     import logging
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from mibyan.plugins.candidate import Candidate
     from mibyan.plugins.ledger import Ledger
@@ -166,6 +167,41 @@ class PluginContext:
             raise TypeError(f"register_command({name!r}, ...) takes a callable, not {type(handler).__name__}.")
         self._ledger.note("command", name, (description, args_hint))
         return self._offer("command", name, handler, description, args_hint)
+
+    def register_command_rule(
+        self, rule_id: str, pattern: str, description: str, *, level: str = "dangerous", matches: Iterable[str] = (),
+        misses: Iterable[str] = (),
+    ) -> bool:  # fmt: skip
+        """Add a rule about shell commands, beside the built-in ones and the operator's.
+
+        It counts while the plugin's code is loaded: a plugin whose manifest has its tools is imported when one of them is
+        called first.
+
+        Args:
+            rule_id: Small letters, digits and `_.-`; people grant it by this name.
+            pattern: A regular expression, searched for in each simple command that would run: its words, decoded.
+            description: A few words for people.
+            level: `dangerous`: a person is asked; `hardline`: it is refused whatever anybody says.
+            matches: Commands that it must find.
+            misses: Commands that it mustn't.
+
+        Returns:
+            False when another plugin has a rule of that id: it is in the report.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            MibyanError: The rule isn't right, or an example says otherwise.
+            PluginError: The plugin isn't loaded any more, or the loader belongs to no runtime.
+        """
+        self._open(f"register the command rule {rule_id!r}")
+        name = _text(rule_id, "register_command_rule", "rule_id")
+        if self._services.make_rule is None:
+            raise PluginError("register_command_rule needs a runtime", plugin_id=self.plugin_id)
+        rule = self._services.make_rule(name, pattern, description, level=level, matches=matches, misses=misses)
+        self._ledger.note_look(f"the command rule {name!r}")  # no manifest has it: the code is imported each time
+        if self._ledger.announced is not None:
+            self._ledger.drift.append(f"the command rule {name!r}")
+        return self._offer("rule", name, rule, description)
 
     def register_skill(self, path: str | Path) -> bool:
         """Offer a skill: a folder with a `SKILL.md`, or such a file.
@@ -335,29 +371,6 @@ class PluginContext:
 def is_observer(manifest: Manifest | None) -> bool:
     """Whether a plugin's failing hooks leave calls alone (`on_error: allow`, dispatch.H2)."""
     return manifest is not None and (manifest.on_error == "allow" or manifest.role == "observer")
-
-
-def skill_path(candidate: Candidate, path: str | Path) -> Path:
-    """The absolute path of a plugin's skill.
-
-    Raises:
-        PluginError: There is nothing, or it leaves the plugin's folder.
-    """
-    root = candidate.root
-    found = (root / path if root is not None else Path(path)).resolve()
-    problem = None
-    if root is not None and not found.is_relative_to(root.resolve()):
-        problem = f"leaves the plugin's folder {root}"
-    elif not (found / "SKILL.md").is_file() and not (found.is_file() and found.suffix == ".md"):
-        problem = "isn't a folder with a SKILL.md, nor a .md file"
-    if problem is not None:
-        raise PluginError(f"the skill {str(path)!r} {problem}", plugin_id=candidate.id, origin=str(found))
-    return found
-
-
-def skill_name(path: Path) -> str:
-    """The name of the skill at `path`: its folder's, or the file's."""
-    return path.name if path.is_dir() else path.parent.name if path.name == "SKILL.md" else path.stem
 
 
 def _text(value: object, method: str, what: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mibyan.errors import PluginError
-from mibyan.plugins.context import is_observer, skill_name, skill_path
+from mibyan.plugins.context import is_observer
 from mibyan.plugins.plugin_registry import supplied
+from mibyan.plugins.skills import skill_name, skill_path
 from mibyan.records import replace
 from mibyan.report import Decision
 from mibyan.schema.definition import normalise_schema

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from mibyan.tools.owner import Owner
     from mibyan.tools.store import RegistryStore
 
-#: `service`: what `ctx.provide` gave; `cli`: a command of the command line; `environment`: a terminal backend.
-OfferKind: TypeAlias = Literal["command", "service", "skill", "environment", "cli"]
+#: `service`: what `ctx.provide` gave; `rule`: a rule about commands; `cli`: a command of the command line; `environment`: a terminal backend.
+OfferKind: TypeAlias = Literal["command", "service", "skill", "environment", "cli", "rule"]
 
 
 @record(eq=False)
@@ -135,6 +135,11 @@ class OfferedThings:
     def services(self) -> Mapping[str, Offer]:
         """Services by name, as far as they are known; `Runtime.provided(name)` gives one."""
         return self._of_kind("service")
+
+    @property
+    def rules(self) -> Mapping[str, Offer]:
+        """Rules about commands by id; `value` is the `OperatorRule`."""
+        return self._of_kind("rule")
 
     def _of_kind(self, kind: OfferKind) -> Mapping[str, Offer]:
         self._load()

@@ -38,6 +38,8 @@ class LoaderServices:
     dispatch_tool: Callable[[str, Any, Owner], str] | None = None
     #: What plugins get as `ctx.approvals`.
     approvals: Any = None
+    #: Makes a rule about commands, checked by its examples; arguments and errors as for `approvals.operator_rule`.
+    make_rule: Callable[..., Any] | None = None
     #: Takes secrets out of a text that a plugin's exception says.
     clean: Callable[[str], str] = str
     #: Built-in plugins only.

@@ -39,11 +39,22 @@ class ToolContext:
     #: Names of environment variables that hold secrets: those that tools need and those that config.yaml names.
     secret_names: frozenset[str] = frozenset()
     make_nested: Callable[[], Any] | None = None
+    #: Gives `command_rules`.
+    find_command_rules: Callable[[], tuple[Any, ...]] | None = None
 
     @property
     def cancelled(self) -> bool:
         """Whether nobody waits for the result any more: a long-running tool should look, and stop."""
         return self.is_cancelled is not None and self.is_cancelled()
+
+    @property
+    def command_rules(self) -> tuple[Any, ...]:
+        """The operator's and the plugins' own rules about commands, for `CommandContext(rules=...)`.
+
+        Raises:
+            ConfigError: One in config.yaml isn't right.
+        """
+        return () if self.find_command_rules is None else self.find_command_rules()
 
     @property
     def remaining(self) -> float | None:
