@@ -262,6 +262,15 @@ def test_a_rule_that_isnt_right_is_told_at_load(tmp_path, rule, wrong):
     assert "config.yaml:3" in str(caught.value)
 
 
+def test_the_operators_own_rules_in_the_file(make, tmp_path):
+    """Each key of a rule, in YAML."""
+    (tmp_path / "config.yaml").write_text(
+        "approvals:\n  rules:\n    - {id: a, pattern: deploy, description: y, level: dangerous, matches: [make deploy], misses: [ls]}\n"
+    )
+    rt = make("deny")
+    assert [run(rt, command).status for command in ("ls", "make deploy")] == ["ok", "denied"]
+
+
 @pytest.mark.parametrize("example", ["matches: [make test]", "misses: [make deploy]"])
 def test_a_rule_whose_example_says_otherwise_blocks(make, tmp_path, example):
     """It is told with its line when the first command is judged, and no command runs by it."""
