@@ -103,7 +103,7 @@ class ToolRegistry:
             timeout: Seconds, or a callable of the arguments that gives seconds.
             max_result_size_chars: Characters of a result that the model gets.
             dynamic_schema_overrides: Called when definitions are built; its dict replaces parts of the schema.
-            approval: `(args, context) -> None | Ask | Block`, called after the hooks.
+            approval: `(args, context) -> None | Ask | Block | Verdict`, called after the hooks, and again where time has passed.
             read_only: Changes nothing in the world.
             destructive: May destroy something.
             idempotent: Doing it twice is doing it once.
