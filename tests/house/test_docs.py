@@ -71,12 +71,12 @@ def test_python_in_the_documentation_compiles(code: str) -> None:
 def test_yaml_in_the_documentation_is_valid(text: str, own_home: Path) -> None:
     """Every block of YAML is a manifest, a part of one, or a configuration that is accepted as it stands."""
     data = yaml.safe_load(text)
-    if "plugins" in data:
+    if data.keys() & {"plugins", "approvals"}:
         home = own_home / ".mibyan"
         home.mkdir()
         (home / "config.yaml").write_text(text)
         with mibyan.Runtime(home=home, safe_mode=True) as runtime:
-            assert runtime.config.plugins.entries
+            assert runtime.config.plugins.entries or runtime.approvals.configured_rules()  # their examples too
     else:
         assert parse_manifest(data, "plugin.yaml").warnings == ()
 
