@@ -182,6 +182,8 @@ def test_a_grant_for_what_cant_be_told_is_for_that_command(command, other, allow
     grants = session_grants([finding], command)
     assert is_granted(finding, grants, command)
     assert not is_granted(finding, grants, other)
+    assert session_grants([finding], None) == frozenset()
+    assert lasting_entries([finding], None) == ()
     allowlist.add(*lasting_entries([finding], command))
     assert allowlist.covers(evaluate_command(command))
     assert not allowlist.covers(evaluate_command(other))

@@ -53,9 +53,11 @@ def for_command(command: str) -> str:
 
 
 def session_grants(findings: Iterable[Finding], command: str | None) -> frozenset[str]:
-    """What `session` grants: each finding's rule; of those that say that something can't be told, the command."""
+    """What `session` grants: each finding's rule; of those that say that something can't be told, the command, if there is one."""
     return frozenset(
-        for_command(command) if command is not None and finding.id in BY_COMMAND else finding.id for finding in findings
+        for_command(command or "") if finding.id in BY_COMMAND else finding.id
+        for finding in findings
+        if finding.id not in BY_COMMAND or command is not None
     )
 
 
@@ -72,7 +74,9 @@ def lasting_entries(findings: Sequence[Finding], command: str | None) -> tuple[s
     """
     from mibyan.approvals.globs import literal
 
-    if command is not None and any(finding.id in BY_COMMAND for finding in findings):
+    if any(finding.id in BY_COMMAND for finding in findings):
+        if command is None:
+            return ()
         text = literal(command.strip())
         named = tuple(finding.id for finding in findings if ":" in finding.id)
         return (text, *named) if text.isprintable() and len(text) <= _LONGEST else ()
