@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
-GROUPS = ["calls", "registration", "definitions", "concurrency", "deadlines", "finding", "start"]
+GROUPS = ["calls", "registration", "definitions", "concurrency", "deadlines", "finding", "scripts", "start"]
 
 
 def measured(tmp_path: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], dict]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from mibyan import Ask, Block, ToolContext, ToolError, hookimpl, tool
+from mibyan import Ask, Block, ToolContext, ToolError, tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -156,8 +156,7 @@ def _answer(outcome: Outcome, note: str | None) -> dict[str, Any]:
     return answer
 
 
-@hookimpl
-def mibyan_patch_definitions(
+def _name_what_survived(
     definitions: Mapping[str, Mapping[str, Any]], names: frozenset[str]
 ) -> dict[str, dict[str, Any]]:
     """`execute_code` names the tools that a script can call, of those that the model sees (registry.D2)."""
@@ -168,3 +167,8 @@ def mibyan_patch_definitions(
     found = reachable(names)
     told = f"Scripts can call: {', '.join(found)}." if found else "There are no tools that scripts can call now."
     return {OWN: {"description": f"{definitions[OWN]['description']}\n\n{told}"}}
+
+
+def register(ctx: Any) -> None:
+    """Add the hook; marked by `hookimpl` it would need pluggy before anything calls it."""
+    ctx.register_hook("mibyan_patch_definitions", _name_what_survived)

@@ -66,6 +66,8 @@ def _run(folder: str, token: str, waits: int) -> None:
     sys.path.insert(0, folder)
     sys.argv[:] = [SCRIPT]
     sys.excepthook = _show
+    if "mibyan_tools" in source:
+        import mibyan_tools  # type: ignore[import-not-found]  # noqa: F401 - while the other process gets ready
     os.read(waits, 1)  # From then on nobody can get away from who watches.
     os.close(waits)
     exec(compile(source, SCRIPT, "exec", dont_inherit=True), vars(module))  # noqa: S102 - that is what it is for

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import socket
-import threading
-from typing import Any
+from _thread import allocate_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: Bytes of a call's arguments at most; the host takes no more.
 MAX_FRAME = 4 * 1024 * 1024
 
-_lock = threading.Lock()
+_lock = allocate_lock()
 #: Connections on which nobody waits; a call has one to itself, so calls of several threads run at once.
 _idle: list[socket.socket] = []
 _owner = os.getpid()
@@ -115,7 +118,7 @@ def _received(connection: socket.socket, size: int) -> bytes:
 def _after_fork() -> None:
     """In a child process: nobody else is at the connections."""
     global _lock  # noqa: PLW0603 - likewise
-    _lock = threading.Lock()
+    _lock = allocate_lock()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -12,9 +12,11 @@ _HEADER = '''"""The tools of this session, as functions."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
 from mibyan_tools_client import ToolError, call_tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
 
 
 class _Left:
@@ -34,7 +36,7 @@ def _call(name: str, arguments: dict[str, Any], more: dict[str, Any]) -> Any:
 
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 #: Names in the module that no tool may have.
-_TAKEN = frozenset(("ToolError", "call_tool", "Any", "Literal", "annotations"))
+_TAKEN = frozenset(("ToolError", "call_tool", "Any", "Literal", "TYPE_CHECKING", "annotations"))
 #: Unions and literals with more parts are just `Any`.
 _MOST = 12
 
