@@ -1,4 +1,4 @@
-"""`mibyan.cli.marking`: parts of a command are marked below it, in any script and at any width."""
+"""`mibyan.cli.approving.marking`: parts of a command are marked below it, in any script and at any width."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from mibyan.cli.marking import marked, wrapped
+from mibyan.cli.approving.marking import marked, wrapped
 from mibyan.cli.widths import cells_of
 
 

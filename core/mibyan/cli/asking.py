@@ -9,15 +9,15 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from mibyan.cli.approving.typing_line import forget_typed, typed_line
 from mibyan.cli.output import is_terminal, say
-from mibyan.cli.typing_line import forget_typed, typed_line
 from mibyan.text import describe_exception, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mibyan.approvals import ApprovalRequest, Approvals
-    from mibyan.cli.question import Question
+    from mibyan.cli.approving.question import Question
 
 #: Answers that are none after which it is denied.
 TRIES: Final = 3
@@ -51,7 +51,7 @@ def can_ask() -> bool:
 class TerminalChannel:
     """Asks on the terminal, one question at a time.
 
-    Answers are `once`, `session`, `always` and `deny`, as `mibyan.cli.question` reads them. What is no answer is asked
+    Answers are `once`, `session`, `always` and `deny`, as `mibyan.cli.approving.question` reads them. What is no answer is asked
     again, `TRIES` times in all; then it is a denial, as are the end of input, Ctrl-C and silence.
 
     Args:
@@ -112,7 +112,7 @@ class TerminalChannel:
 
     def _answer(self, request: ApprovalRequest) -> str | None:
         """What the person says; `None`: nothing in time."""
-        from mibyan.cli.question import Question
+        from mibyan.cli.approving.question import Question
         from mibyan.cli.widths import width_of
 
         question = Question(request, width_of(sys.stderr))

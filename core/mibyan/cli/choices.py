@@ -144,8 +144,8 @@ def arguments(asked: Asked) -> list[Choice]:
 
 def allowed(asked: Asked) -> list[Choice]:
     """Entries of `command_allowlist`, with what each means."""
-    from mibyan.cli.allowances import meaning
-    from mibyan.cli.allowing import allowlist
+    from mibyan.cli.approving.allowances import meaning
+    from mibyan.cli.approving.allowing import allowlist
 
     return _items({one.text: meaning(one) for one in allowlist(asked.invocation).entries()}, asked.typed)
 

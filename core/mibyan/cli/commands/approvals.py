@@ -27,7 +27,7 @@ def list_approvals(invocation: Invocation) -> int:
     knows, a glob that never matches, what can't be undone. Globs of approvals.deny, the project's too. With --json:
     {"approvals": [{entry kind place meaning problem}], "deny": [{glob place}], "mode", "mode_place"}.
     """
-    from mibyan.cli.allowing import show_allowed
+    from mibyan.cli.approving.allowing import show_allowed
 
     show_allowed(invocation)
     return exits.OK
@@ -41,7 +41,7 @@ def revoke(invocation: Invocation, entry: str) -> int:
     Processes that are running see it at their next decision. Comments and everything else in config.yaml stay. Ends with 2
     if there is no such entry. With --json: {"revoked", "file"}.
     """
-    from mibyan.cli.allowing import revoked
+    from mibyan.cli.approving.allowing import revoked
 
     path = revoked(invocation, entry)
     if invocation.options.as_json:
@@ -65,9 +65,9 @@ def test(invocation: Invocation, cwd: str | None, isolated: bool, words: tuple[s
     category span text allowed_by}], "denied_by", "ways": [{how text}], "always_writes"}; outcome is runs, asks or refused.
     """
     from mibyan.approvals.verdict import CommandContext
-    from mibyan.cli.explaining import explain
-    from mibyan.cli.explanation import print_explanation
-    from mibyan.cli.typed_command import command_of
+    from mibyan.cli.approving.explaining import explain
+    from mibyan.cli.approving.explanation import print_explanation
+    from mibyan.cli.approving.typed_command import command_of
 
     command = command_of(words)
     context = CommandContext(cwd=_directory(cwd), isolated=isolated)

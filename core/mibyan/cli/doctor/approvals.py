@@ -46,7 +46,7 @@ def _mode(config: LoadedConfig) -> Iterator[Finding]:
 
 def _allowlist(config: LoadedConfig) -> Iterator[Finding]:
     from mibyan.approvals.allowlist import Allowlist
-    from mibyan.cli.allowances import allowances
+    from mibyan.cli.approving.allowances import allowances
 
     for one in allowances(Allowlist(config.path).entries(), config.settings.approvals.deny):
         if one.problem is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mibyan.cli.marking import wrapped
+from mibyan.cli.approving.marking import wrapped
 from mibyan.text import one_line
 
 if TYPE_CHECKING:

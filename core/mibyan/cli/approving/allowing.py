@@ -21,8 +21,8 @@ def show_allowed(invocation: Invocation) -> None:
     Raises:
         ConfigError: The configuration can't be used.
     """
-    from mibyan.cli.allowances import allowances
-    from mibyan.cli.explaining import place_of
+    from mibyan.cli.approving.allowances import allowances
+    from mibyan.cli.approving.explaining import place_of
 
     config = invocation.config
     settings = config.settings.approvals

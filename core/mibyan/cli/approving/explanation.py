@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mibyan.cli.marking import marked
+from mibyan.cli.approving.marking import marked
 from mibyan.cli.widths import width_of
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mibyan.cli.explaining import Explanation
+    from mibyan.cli.approving.explaining import Explanation
     from mibyan.cli.output import Output
 
 _OUTCOMES: Final = {"runs": "it runs", "asks": "it asks before it runs", "refused": "it is refused"}
