@@ -55,7 +55,7 @@ class Question:
     def answer(self, typed: str) -> str | None:
         """What typed text means: `once`, `session`, `always`, `deny`, `view`; `None`: nothing that may be answered."""
         answer = WORDS.get(typed.strip().casefold())
-        return None if answer == "always" and not lasting(self._request) else answer
+        return answer if answer in self._words() else None
 
     def view(self) -> str:
         """Everything that would run, however long it is."""
