@@ -15,7 +15,9 @@ FINDINGS = (
 )  # fmt: skip
 
 
-def asked(text: str = "rm -rf x; git push -f", lasting: tuple[str, ...] = ("git_destructive",), **more) -> ApprovalRequest:
+def asked(
+    text: str = "rm -rf x; git push -f", lasting: tuple[str, ...] = ("git_destructive",), **more
+) -> ApprovalRequest:
     return ApprovalRequest("apr_1", "s", "terminal", text, lasting=lasting, **more)
 
 
@@ -63,7 +65,9 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert len(question.prompt()) <= max(width, 13)
 
 
-@pytest.mark.parametrize("text", ["a" * 200_000, "a\n" * 5_000, "a" * 13_000 + "\n" * 50 + "b"], ids=["long", "lines", "both"])
+@pytest.mark.parametrize(
+    "text", ["a" * 200_000, "a\n" * 5_000, "a" * 13_000 + "\n" * 50 + "b"], ids=["long", "lines", "both"]
+)
 def test_of_much_both_ends_are_shown(text: str) -> None:
     """It says that it isn't all; `view` shows it and is offered only then."""
     question = Question(asked(f"begin{text}end"), 80)

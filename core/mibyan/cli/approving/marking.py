@@ -188,3 +188,25 @@ def wrapped(text: str, width: int, indent: str = _INDENT) -> list[str]:
     room = max(width - len(indent), _NARROWEST)
     rows = (row for line in visible(text).split("\n") for row in _wrapped(list(_clusters(line, 0)), room))
     return [(indent + "".join(piece.shown for piece in row)).rstrip() for row in rows]
+
+
+def worded(text: str, width: int, indent: str = "") -> list[str]:
+    """The same, broken between words where that goes: for prose, whose blanks don't matter.
+
+    Args:
+        text: Any text.
+        width: Cells of a line, with the indent.
+        indent: What each line begins with.
+    """
+    room = max(width - len(indent), _NARROWEST)
+    lines: list[str] = []
+    for paragraph in visible(text).split("\n"):
+        held = ""
+        for word in paragraph.split():
+            if held and cells_of(f"{held} {word}") > room:
+                lines.append(held)
+                held = ""
+            *full, held = wrapped(f"{held} {word}" if held else word, room, "")
+            lines += full
+        lines.append(held)
+    return [(indent + line).rstrip() for line in lines]

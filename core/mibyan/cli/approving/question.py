@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mibyan.cli.approving.marking import wrapped
+from mibyan.cli.approving.marking import worded, wrapped
 from mibyan.text import one_line
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ class Question:
         return self._own(f"That is no answer. One of: {', '.join(self._words())}.")
 
     def _words(self) -> list[str]:
-        words = {"once": True, "session": True, "always": lasting(self._request), "deny": True, "view": self.is_folded}
+        words = {"once": True, "session": True, "always": self._request.lasting, "deny": True, "view": self.is_folded}
         return [word for word, offered in words.items() if offered]
 
     def _letters(self) -> list[str]:
         return [word[0].upper() if word == "deny" else word[0] for word in self._words()]
 
     def _own(self, text: str, indent: str = "") -> str:
-        return "\n".join(wrapped(text, self._width, indent))
+        return "\n".join(worded(text, self._width, indent))
 
     def _lines(self) -> Iterator[str]:
         request = self._request
@@ -92,8 +92,8 @@ class Question:
         request = self._request
         yield "once: this one call"
         yield "session: also what is like it, until the session ends"
-        if lasting(request):
-            yield f"always: adds to command_allowlist: {', '.join(one_line(one, 200) for one in lasting(request))}"
+        if request.lasting:
+            yield f"always: adds to command_allowlist: {', '.join(one_line(one, 200) for one in request.lasting)}"
         yield "deny: it doesn't run (so does an empty line)"
         if self.is_folded:
             yield "view: show all of it, and ask again"
@@ -112,11 +112,6 @@ class Question:
         yield from first[: _LINES // 2]
         yield self._own(f"… not all of it: {len(text):,} characters in all …", "  ")
         yield from end[-(_LINES // 2) :]
-
-
-def lasting(request: ApprovalRequest) -> tuple[str, ...]:
-    """What `always` would write into `command_allowlist`; nothing where it can't be answered."""
-    return tuple(getattr(request, "lasting", ()))
 
 
 def _worst_first(findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
