@@ -200,11 +200,12 @@ def shell() -> Callable[[str], Done]:
 class Terminal:
     """A program with a terminal as its standard input and standard error, and a pipe as its standard output."""
 
-    def __init__(self, *words: str, columns: int = 80) -> None:
+    def __init__(self, *words: str, columns: int = 80, script: str = "") -> None:
         self._screen, end = pty.openpty()
         self.resize(columns)
         self.shown = ""
-        script = "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from mibyan.cli.main import main; sys.exit(main())"
+        script = script or "from mibyan.cli.main import main; sys.exit(main())"
+        script = f"import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n{script}"
         self._process = subprocess.Popen(
             [sys.executable, "-c", script, *words],
             stdin=end,
@@ -264,8 +265,8 @@ def terminal() -> Iterator[Callable[..., Terminal]]:
     """Starts the command line on a terminal."""
     started: list[Terminal] = []
 
-    def start(*words: str, columns: int = 80) -> Terminal:
-        started.append(Terminal(*words, columns=columns))
+    def start(*words: str, columns: int = 80, script: str = "") -> Terminal:
+        started.append(Terminal(*words, columns=columns, script=script))
         return started[-1]
 
     yield start

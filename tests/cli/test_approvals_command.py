@@ -180,6 +180,25 @@ def test_list_tells_what_each_entry_means(run: Callable, config: Path) -> None:
         assert part in shown
 
 
+def test_the_operators_own_rules_count(run: Callable, home: Path) -> None:
+    """terminal.J5: approvals.rules are judged by, granted by name, and an example that says otherwise is an error with its line."""
+    config = home / "config.yaml"
+    rule = "approvals:\n  rules:\n    - {id: release, pattern: '^make release', description: a release, matches: [make release]}\n"
+    config.write_text(rule)
+    done = run("approvals", "test", "true; make release", "--json")
+    assert (done.code, [(one["id"], one["text"]) for one in done.data["findings"]]) == (
+        3,
+        [("release", "make release")],
+    )
+    config.write_text(f"{rule}command_allowlist: [release]\n")
+    assert run("approvals", "test", "true; make release").code == 0
+    (one,) = run("approvals", "list", "--json").data["approvals"]
+    assert (one["entry"], one["meaning"], one["problem"]) == ("release", "a release", None)
+    config.write_text(rule.replace("[make release]", "[make it]"))
+    done = run("approvals", "test", "ls")
+    assert (done.code, "config.yaml:3" in done.err) == (2, True)
+
+
 def test_list_of_nothing(run: Callable, home: Path) -> None:
     """No entries is said, not an empty table."""
     done = run("approvals", "list")

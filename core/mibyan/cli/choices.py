@@ -144,10 +144,11 @@ def arguments(asked: Asked) -> list[Choice]:
 
 def allowed(asked: Asked) -> list[Choice]:
     """Entries of `command_allowlist`, with what each means."""
-    from mibyan.cli.approving.allowances import meaning
+    from mibyan.cli.approving.allowances import known_rules, meaning
     from mibyan.cli.approving.allowing import allowlist
 
-    return _items({one.text: meaning(one) for one in allowlist(asked.invocation).entries()}, asked.typed)
+    rules = known_rules(_config(asked).settings.approvals)
+    return _items({one.text: meaning(one, rules) for one in allowlist(asked.invocation).entries()}, asked.typed)
 
 
 def plugin_commands(asked: Asked) -> list[Choice]:

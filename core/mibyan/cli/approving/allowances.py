@@ -9,11 +9,13 @@ from mibyan.records import record
 from mibyan.text import one_line, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mibyan.approvals.allowlist import AllowEntry
+    from mibyan.approvals.rules.book import Rule
+    from mibyan.config.settings import ApprovalSettings, CommandRule
 
-#: What looks like a rule's id: a single word of small letters with underscores.
+#: What looks like a rule's id: a word of small letters with `_`.
 _LIKE_A_RULE: Final = re.compile(r"[a-z]+(?:_[a-z]+)+")
 #: What the problem of an entry ends with without which all would be the same.
 _NEEDLESS: Final = ("says so already", "runs without it")
@@ -39,25 +41,31 @@ class Allowance:
         return {**self.entry.to_dict(), "meaning": self.meaning, "problem": self.problem}
 
 
-def allowances(entries: Sequence[AllowEntry], deny: Sequence[str] = ()) -> list[Allowance]:
+def allowances(entries: Sequence[AllowEntry], settings: ApprovalSettings) -> list[Allowance]:
     """The entries with their meaning, in their order.
 
     Args:
         entries: What the allowlist says.
-        deny: The globs of `approvals.deny`.
+        settings: What the operator says else: rules of their own, and what is denied.
     """
+    rules = known_rules(settings)
     return [
-        Allowance(entry, meaning(entry), _problem(entry, entries[:number], deny))
+        Allowance(entry, meaning(entry, rules), _problem(entry, entries[:number], settings.deny, rules))
         for number, entry in enumerate(entries)
     ]
 
 
-def meaning(entry: AllowEntry) -> str:
-    """What an entry allows."""
-    if entry.kind == "rule":
-        from mibyan.approvals.rules.book import RULES
+def known_rules(settings: ApprovalSettings) -> Mapping[str, Rule | CommandRule]:
+    """The rules that can be known without importing a plugin, by id: the built-in ones and the operator's."""
+    from mibyan.approvals.rules.book import RULES
 
-        return RULES[entry.text].description
+    return {**{rule.id: rule for rule in settings.rules}, **RULES}
+
+
+def meaning(entry: AllowEntry, rules: Mapping[str, Rule | CommandRule]) -> str:
+    """What an entry allows."""
+    if entry.text in rules:
+        return rules[entry.text].description
     if entry.kind == "key":
         plugin, _, key = entry.text.partition(":")
         return f"what {plugin} asks about as {key}"
@@ -76,25 +84,26 @@ def _command(text: str) -> str | None:
     return command if literal(command) == text else None
 
 
-def _problem(entry: AllowEntry, before: Sequence[AllowEntry], deny: Sequence[str]) -> str | None:
+def _problem(
+    entry: AllowEntry, before: Sequence[AllowEntry], deny: Sequence[str], rules: Mapping[str, Rule | CommandRule]
+) -> str | None:
     earlier = next((one for one in before if one.text == entry.text), None)
     if earlier is not None:
         return f"{earlier.place} says so already"
-    return next(_of_kind(entry, deny), None)
+    return next(_of_kind(entry, deny, rules), None)
 
 
-def _of_kind(entry: AllowEntry, deny: Sequence[str]) -> Iterator[str]:
-    from mibyan.approvals.rules.book import RULES
-
-    if entry.kind == "rule":
-        if RULES[entry.text].level == "hardline":
+def _of_kind(entry: AllowEntry, deny: Sequence[str], rules: Mapping[str, Rule | CommandRule]) -> Iterator[str]:
+    if entry.text in rules:
+        if rules[entry.text].level == "hardline":
             yield "never counts: no grant opens what can't be undone"
         return
     if entry.kind == "key":
         return
     if _LIKE_A_RULE.fullmatch(entry.text):
-        meant = suggest(entry.text, RULES)
-        yield f"no rule has this name{f'; did you mean {meant!r}?' if meant else ''}"
+        meant = suggest(entry.text, rules)
+        told = f"; did you mean {meant!r}?" if meant else ", unless a plugin brings it"
+        yield f"no rule has this name{told}"
         return
     yield from _of_command(entry.text, deny)
 

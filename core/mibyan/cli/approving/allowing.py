@@ -26,7 +26,7 @@ def show_allowed(invocation: Invocation) -> None:
 
     config = invocation.config
     settings = config.settings.approvals
-    found = allowances(allowlist(invocation).entries(), settings.deny)
+    found = allowances(allowlist(invocation).entries(), settings)
     deny = [
         {"glob": glob, "place": place_of(config, ("approvals", "deny", number))}
         for number, glob in enumerate(settings.deny)

@@ -60,18 +60,20 @@ def test(invocation: Invocation, cwd: str | None, isolated: bool, words: tuple[s
 
     One word is a command line; several are the words of one command; - reads the command from standard input. Shows each
     finding with its rule and where it stands, and what would let the command run, or why nothing can. No plugin is
-    imported, so rules of plugins aren't known. Ends with 0 if the command would run unasked, with 3 if somebody would be
+    imported, so rules of plugins aren't known; the operator's own are. Ends with 0 if the command would run unasked, with 3 if somebody would be
     asked, or if it is refused. With --json: {"command", "level", "outcome", "why", "findings": [{id level description
     category span text allowed_by}], "denied_by", "ways": [{how text}], "always_writes"}; outcome is runs, asks or refused.
     """
+    from mibyan.approvals.operator_rules import configured_rules
     from mibyan.approvals.verdict import CommandContext
     from mibyan.cli.approving.explaining import explain
     from mibyan.cli.approving.explanation import print_explanation
     from mibyan.cli.approving.typed_command import command_of
 
     command = command_of(words)
-    context = CommandContext(cwd=_directory(cwd), isolated=isolated)
-    told = explain(command, invocation.config, context)
+    config = invocation.config
+    context = CommandContext(cwd=_directory(cwd), isolated=isolated, rules=configured_rules(config))
+    told = explain(command, config, context)
     if invocation.options.as_json:
         document: dict[str, Any] = told.to_dict()
         invocation.out.document(document)
@@ -83,7 +85,8 @@ def test(invocation: Invocation, cwd: str | None, isolated: bool, words: tuple[s
 def _directory(given: str | None) -> str | None:
     """Where the command would run, absolute; it needn't be there."""
     try:
-        return str(Path(given or ".").expanduser().absolute())
+        # Where links lead counts: a command would delete what is there.
+        return str(Path(given or ".").expanduser().resolve())
     except (OSError, RuntimeError):  # The working directory has been removed; there is no such user.
         if given is not None:
             raise MibyanError(f"--cwd: {given} can't be made absolute", hint="Give the whole path.") from None

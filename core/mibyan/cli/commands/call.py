@@ -32,8 +32,10 @@ def call(invocation: Invocation, name: str, arguments: tuple[str, ...], yes: boo
     """Run one tool call and print the result's text.
 
     The arguments are JSON, pairs (key=text is text, key:=JSON is a JSON value), or - for JSON on standard input. What
-    needs approval is asked on a terminal, else it is denied, unless --yes grants it. Ends with 1 if the status is error,
-    timeout or cancelled, with 3 if it is blocked or denied; a shell command's own exit code is data.
+    needs approval is asked on a terminal, to be answered with once, session, always or deny; without a terminal it is
+    denied, unless --yes grants it. What can't be undone, and what approvals.deny refuses, is blocked with --yes too. Ends
+    with 1 if the status is error, timeout or cancelled, with 3 if it is blocked or denied; a shell command's own exit code
+    is data.
     """
     made = ToolCall(name, read_arguments(arguments), f"call_{os.urandom(8).hex()}")
     trace = invocation.trace()

@@ -19,6 +19,7 @@ def approvals(patient: Patient) -> Iterator[Finding]:
     yield from _parser()
     if patient.config is not None and patient.broken is None:
         yield from _mode(patient.config)
+        yield from _rules(patient.config)
         yield from _allowlist(patient.config)
 
 
@@ -44,11 +45,25 @@ def _mode(config: LoadedConfig) -> Iterator[Finding]:
                       "mibyan config set approvals.smart_model NAME; mibyan config set approvals.smart_base_url URL")  # fmt: skip
 
 
+def _rules(config: LoadedConfig) -> Iterator[Finding]:
+    """The operator's own rules, held against their examples."""
+    if not config.settings.approvals.rules:
+        return
+    from mibyan.approvals.operator_rules import configured_rules
+    from mibyan.errors import ConfigError
+
+    try:
+        configured_rules(config)
+    except ConfigError as error:
+        yield Finding("error", f"no command can be judged: {error.message}", error.origin,
+                      error.hint or "mend the rule or its examples; mibyan config validate checks the file")  # fmt: skip
+
+
 def _allowlist(config: LoadedConfig) -> Iterator[Finding]:
     from mibyan.approvals.allowlist import Allowlist
     from mibyan.cli.approving.allowances import allowances
 
-    for one in allowances(Allowlist(config.path).entries(), config.settings.approvals.deny):
+    for one in allowances(Allowlist(config.path).entries(), config.settings.approvals):
         if one.problem is not None:
             yield Finding("info" if one.is_needless else "warning", f"command_allowlist has {one.entry.text!r}: {one.problem}", one.entry.place,
                           f"mibyan approvals revoke {_quoted(one.entry.text)}")  # fmt: skip
