@@ -190,15 +190,16 @@ def wrapped(text: str, width: int, indent: str = _INDENT) -> list[str]:
     return [(indent + "".join(piece.shown for piece in row)).rstrip() for row in rows]
 
 
-def worded(text: str, width: int, indent: str = "") -> list[str]:
+def worded(text: str, width: int, indent: str = "", hang: str = "") -> list[str]:
     """The same, broken between words where that goes: for prose, whose blanks don't matter.
 
     Args:
         text: Any text.
         width: Cells of a line, with the indent.
         indent: What each line begins with.
+        hang: What each line but the first begins with beside: then none of them can pose as another item of a list.
     """
-    room = max(width - len(indent), _NARROWEST)
+    room = max(width - len(indent) - len(hang), _NARROWEST)
     lines: list[str] = []
     for paragraph in visible(text).split("\n"):
         held = ""
@@ -209,4 +210,4 @@ def worded(text: str, width: int, indent: str = "") -> list[str]:
             *full, held = wrapped(f"{held} {word}" if held else word, room, "")
             lines += full
         lines.append(held)
-    return [(indent + line).rstrip() for line in lines]
+    return [(indent + (hang if number else "") + line).rstrip() for number, line in enumerate(lines)]

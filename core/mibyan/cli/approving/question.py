@@ -72,8 +72,8 @@ class Question:
     def _letters(self) -> list[str]:
         return [word[0].upper() if word == "deny" else word[0] for word in self._words()]
 
-    def _own(self, text: str, indent: str = "") -> str:
-        return "\n".join(worded(text, self._width, indent))
+    def _own(self, text: str, indent: str = "", hang: str = "") -> str:
+        return "\n".join(worded(text, self._width, indent, hang))
 
     def _lines(self) -> Iterator[str]:
         request = self._request
@@ -81,12 +81,19 @@ class Question:
         yield from self._folded(request.text)
         if request.findings:
             yield self._own("What was found:")
-            yield from (self._own(told, _INDENT) for told in map(_finding, _worst_first(request.findings)))
+            yield from (self._own(told, _INDENT, "  ") for told in self._findings())
         if request.reason:
             yield self._own("Why you are asked:")
             yield self._own(request.reason, _INDENT)
         yield self._own("You may answer, by the word or its first letter:")
-        yield from (self._own(told, "  ") for told in self._choices())
+        yield from (self._own(told, "  ", _INDENT) for told in self._choices())
+
+    def _findings(self) -> Iterator[str]:
+        for finding in _worst_first(self._request.findings):
+            excerpt = one_line(str(finding.get("excerpt") or ""), 120)
+            # Where all of it was found needn't be told.
+            where = f": {excerpt}" if excerpt and excerpt != one_line(self._request.text, 120) else ""
+            yield f"{_told(finding)}{where}"
 
     def _choices(self) -> Iterator[str]:
         request = self._request
@@ -122,10 +129,10 @@ def _worst_first(findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any
     return sorted(findings, key=badness)
 
 
-def _finding(finding: Mapping[str, Any]) -> str:
+def _told(finding: Mapping[str, Any]) -> str:
+    """A finding with its level and its rule."""
     told = one_line(str(finding.get("description") or finding.get("id")), 300)
     name = one_line(str(finding.get("id") or ""), 100)
     level = f"{finding['level']}: " if finding.get("level") else ""
-    where = f": {one_line(str(finding['excerpt']), 120)}" if finding.get("excerpt") else ""
     granted = "; granted already" if finding.get("granted") else ""
-    return f"{level}{told}{f' ({name}{granted})' if name else ''}{where}"
+    return f"{level}{told}{f' ({name}{granted})' if name else ''}"
