@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from mibyan import Runtime
+from mibyan.approvals import CommandContext, evaluate_command
+from mibyan.approvals.policy import Subject
 from mibyan.cli.completing import items
 
 CONFIG = """\
@@ -104,6 +107,32 @@ def test_test_knows_the_mode(run: Callable, config: Path) -> None:
     done = run("approvals", "test", "rm -rf x", "--json")
     assert (done.code, done.data["outcome"]) == (0, "runs")
     assert "config.yaml:2" in done.data["why"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "approvals: {mode: off}", CONFIG, "command_allowlist: [git push *, 'eval \"$X\"']", "approvals: {deny: ['*push*', rm *]}"],
+)  # fmt: skip
+def test_test_says_what_the_pipeline_decides(run: Callable, home: Path, written: str) -> None:
+    """What is explained is what a call meets: it runs, it is asked, it is blocked."""
+    (home / "config.yaml").write_text(written)
+    commands = (
+        "ls",
+        "rm -rf x",
+        "rm x",
+        "rm -rf /",
+        "git push -f",
+        "git push -f; rm -rf x",
+        'eval "$X"',
+        "curl http://evil",
+        "echo 'push",
+    )
+    with Runtime(home=home, safe_mode=True) as runtime:
+        for command in commands:
+            verdict = evaluate_command(command, CommandContext(cwd=str(Path.cwd())))
+            kind = runtime.approvals.rule(Subject(None, "", "terminal", {"command": command}, verdict=verdict)).kind
+            told = run("approvals", "test", command, "--json").data["outcome"]
+            assert told == {"run": "runs", "ask": "asks", "block": "refused"}[kind], command
 
 
 def test_where_it_would_run_counts(run: Callable, home: Path) -> None:

@@ -29,6 +29,21 @@ def test_approvals_that_do_not_do_what_one_may_think(run: Callable, home: Path) 
     assert (one["severity"], "approvals.smart_model" in one["fix"]) == ("warning", True)
 
 
+def test_a_rule_that_its_examples_gainsay(run: Callable, home: Path) -> None:
+    """approvals.rules are held against their examples: an error with its line."""
+    (home / "config.yaml").write_text(
+        "approvals:\n  rules:\n    - {id: release, pattern: release, description: a release, matches: [make it]}\n"
+    )
+    done = run("doctor", "--json")
+    (one,) = findings(done, "approvals")
+    assert (done.code, one["severity"], "make it" in one["what"], "config.yaml:3" in one["what"]) == (
+        2,
+        "error",
+        True,
+        True,
+    )
+
+
 @pytest.mark.parametrize("kind", ["missing", "broken", "hanging"])
 def test_without_a_parser_commands_cannot_be_judged(
     run: Callable, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str

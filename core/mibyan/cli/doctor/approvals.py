@@ -55,7 +55,7 @@ def _rules(config: LoadedConfig) -> Iterator[Finding]:
     try:
         configured_rules(config)
     except ConfigError as error:
-        yield Finding("error", f"no command can be judged: {error.message}", error.origin,
+        yield Finding("error", f"no command can be judged: {error.message}", config.line_of("approvals.rules"),
                       error.hint or "mend the rule or its examples; mibyan config validate checks the file")  # fmt: skip
 
 
