@@ -37,6 +37,7 @@ def test_every_plugin_is_frozen() -> None:
     assert sorted(path.parent.name for path in HERE.glob("*/__init__.py")) == sorted(IDS)
 
 
+@pytest.mark.thorough
 def test_drift_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """--check names what differs and writes nothing; without it the file is written, the version too."""
     package = tmp_path / "mibyan_builtin"

@@ -84,6 +84,7 @@ def trust_all(root: Path) -> None:
         TrustStore(root / "home").trust(folder.name, digest_folder(folder), root / "project")
 
 
+@pytest.mark.thorough
 def test_a_hundred_plugins_and_no_import(tmp_path: Path, mibyan: Callable[..., tuple[str, list[str]]]) -> None:
     """After a first run the commands that only look import none of a hundred mixed plugins; a call imports its own."""
     for number in range(100):

@@ -548,7 +548,11 @@ HOSTILE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+#: One of the formats everywhere, the others on one interpreter.
+EACH = [FORMATS[0], *(pytest.param(form, marks=pytest.mark.thorough) for form in FORMATS[1:])]
+
+
+@pytest.mark.parametrize("format_", EACH)
 @pytest.mark.parametrize("case", HOSTILE)
 def test_D4_hostile_schemas(case, format_):
     """registry.D4: whatever a schema is, it comes out portable and no more than three times as large, or stays out."""
@@ -564,6 +568,7 @@ def test_D4_hostile_schemas(case, format_):
     assert portable(found, format_) == found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "case", ["a ring of references", "a bomb of references", "a bomb of objects", "within one another"]
 )
