@@ -81,7 +81,7 @@ def tell_new(
             say(f"  tools: {', '.join(one_line(name, 100) for name in one['tools'])}")
         for line in _collisions(one, after):
             say(f"  {line}")
-        say(f"  next: {one_line(one['hint'] or _next(one), 500)}")
+        say(f"  next: {one_line(one['fix'] or _next(one), 500)}")
 
 
 def _collisions(one: dict[str, Any], after: Sequence[dict[str, Any]]) -> Iterator[str]:
