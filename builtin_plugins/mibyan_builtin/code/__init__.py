@@ -7,13 +7,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from mibyan import Ask, Block, ToolContext, ToolError, tool
+from mibyan import ToolContext, ToolError, tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from mibyan import Session
+    from mibyan.approvals import Verdict
     from mibyan_builtin.code.running import Outcome
 
 #: Seconds that a script has at most, and has if nothing else is said.
@@ -34,22 +35,14 @@ def _timeout(args: dict[str, Any]) -> float:
     return (min(timeout, TIMEOUT) if isinstance(timeout, int | float) and timeout > 0 else TIMEOUT) + SLACK
 
 
-def _approval(args: dict[str, Any], context: ToolContext | None = None) -> Ask | Block | None:
+def _approval(args: dict[str, Any], ctx: ToolContext) -> Verdict | None:
     """What the script's code says that it does (terminal.X2)."""
     from mibyan.approvals import CommandContext, evaluate_code
 
     code = str(args.get("code", ""))
     if _is_no_python(code):
         return None  # It can't run either: the tool says where it is wrong.
-    verdict = evaluate_code(code, CommandContext(cwd=_folder(context)))
-    if verdict.level == "safe":
-        return None
-    found = "; ".join(dict.fromkeys(finding.description for finding in verdict.findings))
-    if verdict.level == "hardline":
-        return Block(f"This script is refused: {found}.")
-    from mibyan_builtin.terminal.arguments import shown
-
-    return Ask(f"Run this script? It would: {found}.\n{shown(code)}")
+    return evaluate_code(code, CommandContext(cwd=_folder(ctx), rules=ctx.command_rules))
 
 
 def _is_no_python(code: str) -> bool:
@@ -62,10 +55,10 @@ def _is_no_python(code: str) -> bool:
     return False
 
 
-def _folder(context: ToolContext | None) -> str | None:
-    session: Session | None = None if context is None else context.session
+def _folder(ctx: ToolContext) -> str | None:
+    session: Session | None = ctx.session
     try:
-        return None if session is None or context is None else str(session.cwd(context.task_id))
+        return None if session is None else str(session.cwd(ctx.task_id))
     except OSError:
         return None
 
