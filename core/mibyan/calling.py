@@ -19,6 +19,9 @@ from mibyan.dispatch.plans import Plans
 from mibyan.dispatch.quick.compiled import Surroundings
 from mibyan.dispatch.quick.lane import ExpressLane
 from mibyan.dispatch.sessions import Sessions
+from mibyan.dispatch.terminal_output import OutputHooks
+from mibyan.once import once
+from mibyan.tools.outputs import CommandOutputs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from mibyan.approvals.operator_rules import OperatorRule
     from mibyan.dispatch.nested import NestedCalls
     from mibyan.dispatch.session import Session
+    from mibyan.environments import Environment
+    from mibyan.environments.sessions import Environments
+    from mibyan.hooks.table import HookOwner, Implementation
     from mibyan.parts import Parts
 
 
@@ -41,11 +47,16 @@ class Calling:
         self._parts = parts
         self._chains = ChainRunner(lambda: settings.dispatch.hook_timeout, parts.log, parts.redactor.redact)
         self._plans = Plans(validate=settings.dispatch.validate, max_result_chars=settings.dispatch.max_result_chars)
-        keep = keep_in(parts.home / "cache" / "results")
-        self._handlers = HandlerSteps(settings, parts.redactor, keep, parts.plugin_config, self.command_rules)
+        results = parts.home / "cache" / "results"
+        self._handlers = HandlerSteps(
+            settings, parts.redactor, keep_in(results), parts.plugin_config, self.command_rules
+        )
         self.dispatcher = self._make_dispatcher()
-        self.sessions = Sessions(parts.scope, self._session_ended)
         self._handlers.nested = self._nested
+        hooks = OutputHooks(parts.hooks, self._chains, self.dispatcher.run_steps)
+        redact = parts.clean if settings.redaction.live else str
+        self._handlers.outputs = CommandOutputs(results, redact, hooks.are_there, hooks.transform)
+        self.sessions = Sessions(parts.scope, self._session_ended, self._environment)
         self.lane = self._make_lane()
         self.calls = KeywordCalls(self.lane, self.sessions, self.dispatcher, self._make_loaded)
 
@@ -91,6 +102,22 @@ class Calling:
             self.dispatcher.guarded, self.make, lambda session: self._parts.runtime.definitions(session=session)
         )
 
+    @property
+    def kept(self) -> tuple[Any, ...]:
+        """What a fork is told to."""
+        made = (self.environments,) if "environments" in vars(self) else ()
+        return (self.sessions, self.dispatcher, *made)
+
+    @once
+    def environments(self) -> Environments:
+        """Where the commands of the sessions' tasks run; made when the first one needs it."""
+        from mibyan.backends import environments
+
+        return environments(self._parts)
+
+    def _environment(self, session: Session, task_id: str | None) -> Environment:
+        return self.environments.of(session, task_id)
+
     def close(self) -> None:
         """End all sessions and everything that runs."""
         self.sessions.close()
@@ -98,6 +125,8 @@ class Calling:
 
     def _session_ended(self, session: Session) -> None:
         """`on_session_end`, for a session in which a call was made; an implementation that hangs holds nothing up."""
+        if "environments" in vars(self):
+            self.environments.close_session(session.id)
         if not session.started:
             return
         self.observe("on_session_end", session, {"session_id": session.id, "platform": session.platform})
@@ -140,6 +169,30 @@ class Calling:
         turn = Round(_nowhere, lambda _: dict(values), _read_patch, take, self._chains.complain)
         self.dispatcher.run_steps(self._chains.run(chain, turn))
         return merged
+
+    def terminal_environments(self) -> list[tuple[HookOwner, str, str]]:
+        """What the implementations of `mibyan_terminal_environments` say: whose, the name, and `module:Class`."""
+        found: list[tuple[HookOwner, str, str]] = []
+
+        def take(implementation: Implementation, named: dict[str, str]) -> None:
+            found.extend((implementation.owner, name, target) for name, target in named.items())
+
+        turn = Round(_nowhere, lambda _: {}, _read_environments, take, self._chains.complain)
+        self.dispatcher.run_steps(self._chains.run(self._parts.hooks.chain("mibyan_terminal_environments"), turn))
+        return found
+
+
+def _read_environments(answer: Any) -> dict[str, str]:
+    """What an implementation of `mibyan_terminal_environments` answered.
+
+    Raises:
+        TypeError: It isn't a mapping of names to `module:Class`.
+    """
+    named = dict(answer)
+    if not all(isinstance(text, str) for pair in named.items() for text in pair):
+        msg = "expected names, each with a text module:Class"
+        raise TypeError(msg)
+    return named
 
 
 def _nowhere(step: str, **facts: Any) -> None:

@@ -357,7 +357,7 @@ class Parts:
         for name in ("mibyan.dispatch.call", "mibyan.dispatch.quick.frame"):
             if name in sys.modules:
                 sys.modules[name].after_fork()
-        made = () if calling is None else (calling.sessions, calling.dispatcher)
+        made = () if calling is None else calling.kept
         parts = (self.store, self.hooks, self.approvals, self.availability, *made, self._toolsets, self._plugins)
         for part in parts:
             if part is not None:

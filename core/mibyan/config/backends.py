@@ -89,6 +89,7 @@ class TerminalSettings(Section):
         (), "Names of environment variables that commands get though they look secret."
     )
     sandbox: Literal["none", "bwrap", "landlock"] = key("none", "Sandbox of the backend local.")
+    sandbox_network: bool = key(False, "Whether commands in the sandbox may use the network.")  # noqa: FBT003 - a default
     docker: DockerSettings = section(DockerSettings, "The backend docker.")
     ssh: SshSettings = section(SshSettings, "The backend ssh.")
     singularity: SingularitySettings = section(SingularitySettings, "The backend singularity.")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mibyan.dispatch.plan import Plan
     from mibyan.dispatch.redaction import Redactor
     from mibyan.tools.entry import ToolEntry
+    from mibyan.tools.outputs import CommandOutputs
 
 #: Answers kept for `cache=True` tools in one session.
 CACHED = 256
@@ -60,6 +61,8 @@ class HandlerSteps:
         self.transform: Callable[[Call, ToolResult], Steps] | None = None
         #: Set by whoever runs calls: makes what a handler calls other tools with.
         self.nested: Callable[[], NestedCalls] | None = None
+        #: For tools that run commands; set by whoever puts the parts together.
+        self.outputs: CommandOutputs | None = None
 
     def run(self, call: Call, plan: Plan, prepared: Prepared) -> Steps:
         """Run the handler on the prepared arguments; its answer."""
@@ -106,6 +109,7 @@ class HandlerSteps:
             entry.plugin_id, self._plugin_config(entry.plugin_id), self._settings,
             None if visible is None else tuple(sorted(visible)), call.is_cancelled, self._redactor.names, self.nested,
             self._command_rules,
+            self.outputs,
         )  # fmt: skip
 
     def _keywords(self, call: Call, accepted: tuple[str, ...] | None) -> dict[str, Any]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mibyan.dispatch.quick.lane import Kept
     from mibyan.dispatch.steps import Cancellable
     from mibyan.dispatch.values import Rendered
+    from mibyan.environments import Environment
     from mibyan.tools.entry import ToolEntry
 
 
@@ -41,6 +42,7 @@ class Session:
         scope: Callable[[Session], frozenset[str]] | None = None,
         home: object = None,
         on_close: Callable[[Session], None] | None = None,
+        environments: Callable[[Session, str | None], Environment] | None = None,
     ) -> None:
         self._id = session_id or f"session_{os.urandom(16).hex()}"
         self._enabled_toolsets = enabled_toolsets
@@ -60,7 +62,11 @@ class Session:
         self._express: dict[str, Kept] = {}
         self._cwd = cwd
         self._task_cwds: dict[str, Path] = {}
+        #: How often a directory was set, and when for each task that has one; `None` stands for the session.
+        self._moves = 0
+        self._moved: dict[str | None, int] = {}
         self._on_close = on_close
+        self._environments = environments
         self._lock = threading.Lock()
         self._started = False
         self._inherited = False
@@ -135,6 +141,27 @@ class Session:
                 self._cwd = folder
             else:
                 self._task_cwds[task_id] = folder
+            self._moves += 1
+            self._moved[task_id] = self._moves
+
+    def directory(self, task_id: str | None = None) -> tuple[int, str | None]:
+        """The directory that was set for a task, else for the session, and a number that grows when one is set again."""
+        with self._lock:
+            own = None if task_id is None else self._task_cwds.get(task_id)
+            found = own or self._cwd
+            return self._moved.get(task_id if own else None, 0), None if found is None else str(found)
+
+    def environment(self, task_id: str | None = None) -> Environment:
+        """Where the commands of a task run (`terminal.backend`): made on first use, ended with the session.
+
+        Raises:
+            BackendError: It can't be made, or the session is closed.
+        """
+        if self._closed or self._environments is None:
+            from mibyan.environments import BackendError
+
+            raise BackendError("The session is closed", hint="Begin another with runtime.session().")
+        return self._environments(self, task_id)
 
     def interrupt(self) -> None:
         """End the calls that are running now; each gets a result of status `cancelled`. Later calls run."""

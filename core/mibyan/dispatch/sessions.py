@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
+    from mibyan.environments import Environment
+
 #: The id of the session of calls that name none.
 DEFAULT = "default"
 
@@ -25,11 +27,16 @@ class Sessions:
     Args:
         scope: Gives the names of the tools that a session may see.
         ended: Told of each session that was closed.
+        environments: Gives the environment of a session's task.
     """
 
-    def __init__(self, scope: Callable[[Session], frozenset[str]], ended: Callable[[Session], None]) -> None:
+    def __init__(
+        self, scope: Callable[[Session], frozenset[str]], ended: Callable[[Session], None],
+        environments: Callable[[Session, str | None], Environment] | None = None,
+    ) -> None:  # fmt: skip
         self._scope = scope
         self._ended = ended
+        self._environments = environments
         self._lock = threading.RLock()
         self._open: dict[str, Session] = {}
         #: The session of calls that name none; `None`: none was made yet.
@@ -116,7 +123,9 @@ class Sessions:
             session.after_fork()
 
     def _make(self, session_id: str | None, **options: Any) -> Session:
-        return Session(session_id, scope=self._scope, home=self, on_close=self._end, **options)
+        return Session(
+            session_id, scope=self._scope, home=self, on_close=self._end, environments=self._environments, **options
+        )
 
     def _make_default(self) -> Session:
         with self._lock:

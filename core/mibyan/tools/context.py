@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from mibyan.config.settings import Settings
     from mibyan.dispatch.nested import NestedCalls
+    from mibyan.tools.outputs import CommandOutputs
 
 
 @record
@@ -41,6 +42,8 @@ class ToolContext:
     make_nested: Callable[[], Any] | None = None
     #: Gives `command_rules`.
     find_command_rules: Callable[[], tuple[Any, ...]] | None = None
+    #: For tools that run commands: the runtime's say in their output.
+    outputs: CommandOutputs | None = None
 
     @property
     def cancelled(self) -> bool:
