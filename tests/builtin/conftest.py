@@ -10,6 +10,8 @@ import pytest
 
 from mibyan import ToolContext
 from mibyan.config.settings import Settings
+from mibyan.environments import EnvironmentContext
+from mibyan_builtin.terminal.local import LocalEnvironment
 
 
 class Session:
@@ -17,11 +19,15 @@ class Session:
 
     id = "s"
 
-    def __init__(self, cwd: Path) -> None:
+    def __init__(self, cwd: Path, terminal: object = None) -> None:
         self.directory = cwd
+        self._environment = LocalEnvironment(EnvironmentContext(cwd=str(cwd), settings=terminal))
 
     def cwd(self, task_id: str | None = None, default: Path | None = None) -> Path:
         return self.directory
+
+    def environment(self, task_id: str | None = None) -> LocalEnvironment:
+        return self._environment
 
 
 @pytest.fixture
@@ -42,12 +48,14 @@ def make_context(workspace: Path):
             dispatch=real.dispatch,
             agent=real.agent,
             files=SimpleNamespace(roots=[str(root) for root in roots]),
-            terminal=SimpleNamespace(timeout=180, cwd=None, env_passthrough=list(passthrough)),
+            terminal=SimpleNamespace(
+                timeout=180, cwd=None, env_passthrough=list(passthrough), sandbox="none", sandbox_network=False
+            ),
         )
         deadline = None if seconds is None else time.monotonic() + seconds
         return ToolContext(
             tool_name="t",
-            session=Session(cwd or workspace),
+            session=Session(cwd or workspace, settings.terminal),
             deadline=deadline,
             settings=settings,
             is_cancelled=cancelled,

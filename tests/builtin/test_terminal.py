@@ -148,7 +148,6 @@ def test_a_vanished_working_directory_falls_back(make_context, workspace: Path) 
         ({"command": "true", "stdin": "\udfff"}, "surrogate"),
         ({"command": "true", "stdin": "x" * (16 * 1024 * 1024 + 1)}, "the limit is 16,777,216"),
         ({"command": "true", "background": True}, "background: not available yet"),
-        ({"command": "true", "pty": True}, "pty: not available yet"),
         (
             {"command": "true", "notify_on_complete": True, "watch_patterns": ["x"]},
             "notify_on_complete and watch_patterns",

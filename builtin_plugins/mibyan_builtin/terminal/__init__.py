@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mibyan import ToolContext, ToolError, tool
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mibyan.approvals import Verdict
-    from mibyan_builtin.terminal.command import Command, Outcome
+    from mibyan.environments import CommandResult
+    from mibyan_builtin.terminal.collecting import Told
 
 #: Seconds that the pipeline waits beyond the command's own time, for ending its processes (dispatch.B2).
 SLACK = 5.0
@@ -38,11 +40,7 @@ def _approval(args: dict[str, Any], ctx: ToolContext) -> Verdict | None:
     command, workdir, stdin = args.get("command"), args.get("workdir"), args.get("stdin")
     if not isinstance(command, str) or not command.strip():
         return None
-    try:
-        cwd = _cwd(ctx)
-    except ToolError:
-        cwd = None
-    return judged(command, cwd, workdir, stdin, ctx.command_rules)
+    return judged(command, _cwd(ctx), workdir, stdin, ctx.command_rules)
 
 
 @tool(toolset="terminal", emoji="💻", destructive=True, open_world=True, timeout=_timeout, approval=_approval)
@@ -57,10 +55,11 @@ def terminal(
     notify_on_complete: bool = False,
     watch_patterns: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Run a shell command on this machine and wait for its end.
+    """Run a shell command and wait for its end.
 
-    The answer has `output` (standard output and error in order, cleaned of colours, the middle of a long one left out),
-    `exit_code`, `cwd` and `duration` in seconds. A non-zero exit code is no error of the tool; `exit_code_meaning`
+    The directory, exported variables and functions stay for the next command, unless their names look like secrets.
+    The answer has `output` (standard output and error in order, cleaned of colours, the middle of a long one left out:
+    the whole is in the file `full_output`), `exit_code`, `cwd` (where it ended) and `duration` in seconds. A non-zero exit code is no error of the tool; `exit_code_meaning`
     says what it means where it isn't a plain failure. A command that runs past its timeout is ended with every process
     that it has started; what it wrote until then is kept.
 
@@ -69,52 +68,57 @@ def terminal(
         background: Run it in the background. Not available yet.
         timeout: Seconds after which it is ended; by default as the operator has set it, usually 180.
         workdir: The directory to run it in, for this command only.
-        pty: Give it a terminal. Not available yet.
+        pty: Give it a terminal of 80 columns, for programs that want one.
         stdin: Text for its standard input; without it there is none.
         notify_on_complete: Tell when it has ended. Only for the background.
         watch_patterns: Tell when its output matches. Only for the background.
     """
     from mibyan_builtin.terminal import arguments
-    from mibyan_builtin.terminal import command as commands
 
-    later = {"background": background, "pty": pty, "notify_on_complete": notify_on_complete}
-    arguments.refuse_later({**later, "watch_patterns": watch_patterns})
+    later = {"background": background, "notify_on_complete": notify_on_complete, "watch_patterns": watch_patterns}
+    arguments.refuse_later(later)
     if os.name != "posix":
         raise ToolError("The terminal needs Linux or macOS")
-    absolute = workdir is not None and workdir.startswith("/")
-    where, note = arguments.directory(workdir, Path("/") if absolute else _cwd(ctx))
-    given = arguments.checked_command(command), where, arguments.checked_stdin(stdin)
-    outcome = commands.run(_command(ctx, *given, timeout))
-    return _answer(outcome, command, str(where), note)
+    text, data, where = (
+        arguments.checked_command(command),
+        arguments.checked_stdin(stdin),
+        arguments.checked_workdir(workdir),
+    )
+    seconds = arguments.checked_timeout(timeout, ctx.settings.terminal.timeout if ctx.settings else TIMEOUT)
+    return _run(ctx, text, where, _seconds(ctx, seconds), data, pty=pty)
 
 
-def _command(ctx: ToolContext, text: str, where: Path, stdin: bytes | None, timeout: float | None) -> Command:
-    """The command with what the operator has set."""
-    from mibyan_builtin.terminal.arguments import checked_timeout
-    from mibyan_builtin.terminal.command import Command
+def _run(
+    ctx: ToolContext, command: str, workdir: str | None, seconds: float, stdin: bytes | None, *, pty: bool
+) -> dict[str, Any]:
+    """Run a checked command in the task's environment; the answer."""
+    from mibyan.environments import BackendError
+    from mibyan_builtin.terminal.collecting import Collected
 
-    settings = ctx.settings
-    seconds = checked_timeout(timeout, settings.terminal.timeout if settings else TIMEOUT)
-    limit = min(MAX_OUTPUT, int(settings.dispatch.max_result_chars * SHARE)) if settings else MAX_OUTPUT
-    environment = _environment(ctx)
-    return Command(text, where, environment, stdin, _seconds(ctx, seconds), limit, lambda: ctx.cancelled)
-
-
-def _cwd(ctx: ToolContext) -> Path:
-    """The session's working directory; where none was set, `terminal.cwd`, relative to the process's."""
-    configured = ctx.settings.terminal.cwd if ctx.settings else None
+    limit = min(MAX_OUTPUT, int(ctx.settings.dispatch.max_result_chars * SHARE)) if ctx.settings else MAX_OUTPUT
+    collected = Collected(limit, ctx.outputs)
     try:
-        default = Path(os.path.abspath(os.path.expanduser(configured))) if configured else None  # noqa: PTH100, PTH111 - links stay
-        return Path(ctx.session.cwd(ctx.task_id, default)) if ctx.session is not None else default or Path.cwd()
-    except FileNotFoundError:
-        raise ToolError("The working directory doesn't exist any more", hint="Give one with workdir.") from None
+        environment = ctx.session.environment(ctx.task_id)
+        result = environment.run(
+            command, workdir, seconds, stdin, pty=pty, cancelled=lambda: ctx.cancelled, on_output=collected.write
+        )
+    except BackendError as error:
+        raise ToolError(error.message, hint=error.hint) from None
+    finally:
+        collected.close()
+    return _answer(result, collected.told(command, result.exit_code, ctx.task_id, environment.name), command)
 
 
-def _environment(ctx: ToolContext) -> dict[str, str]:
-    from mibyan_builtin.terminal.environment import command_environment
+def _cwd(ctx: ToolContext) -> Path | None:
+    """Where the command would run; `None` where that can't be told, which is an error when it is to run."""
+    from pathlib import Path
 
-    passthrough = frozenset(ctx.settings.terminal.env_passthrough) if ctx.settings else frozenset()
-    return command_environment(os.environ, secrets=ctx.secret_names, passthrough=passthrough)
+    from mibyan.environments import BackendError
+
+    try:
+        return Path(ctx.session.environment(ctx.task_id).cwd)
+    except BackendError:
+        return None
 
 
 def _seconds(ctx: ToolContext, timeout: float) -> float:
@@ -127,19 +131,20 @@ def _seconds(ctx: ToolContext, timeout: float) -> float:
     return min(timeout, max(left - min(SLACK / 2, left / 4), 0.0))
 
 
-def _answer(outcome: Outcome, command: str, where: str, note: str | None) -> dict[str, Any]:
-    output = outcome.output
-    answer: dict[str, Any] = {"output": output.text(), "exit_code": outcome.exit_code, "cwd": where}
-    answer |= {"duration": round(outcome.duration, 3), "truncated": output.truncated}
-    if outcome.ended_by == "timeout":
-        after = f"{round(outcome.duration, 1):g} s"
+def _answer(result: CommandResult, output: Told, command: str) -> dict[str, Any]:
+    answer: dict[str, Any] = {"output": output.text, "exit_code": result.exit_code, "cwd": result.cwd}
+    answer |= {"duration": round(result.duration, 3), "truncated": output.truncated}
+    if output.file is not None:
+        answer["full_output"] = output.file
+    if result.ended_by == "timeout":
+        after = f"{round(result.duration, 1):g} s"
         answer |= {"error": f"The command timed out and was ended after {after}", "error_type": "timeout"}
-    elif outcome.ended_by == "cancelled":
+    elif result.ended_by == "cancelled":
         answer |= {"error": "The call was cancelled and the command ended", "error_type": "cancelled"}
-    elif outcome.exit_code and (told := _meaning(command, outcome.exit_code)) is not None:
+    elif result.exit_code and (told := _meaning(command, result.exit_code)) is not None:
         answer["exit_code_meaning"] = told
-    if note:
-        answer["note"] = note
+    if result.note:
+        answer["note"] = result.note
     return answer
 
 

@@ -1,12 +1,8 @@
 """The arguments of `terminal`: checked before anything is started (terminal.T3)."""
 
-# ruff: noqa: PTH100, PTH110, PTH111, PTH112 - descriptors and the system's own files, which pathlib has no words for
-
 from __future__ import annotations
 
 import math
-import os
-from pathlib import Path
 from typing import Any
 
 from mibyan import ToolError
@@ -76,40 +72,23 @@ def refuse_later(arguments: dict[str, Any]) -> None:
     asked = [name for name, value in arguments.items() if value]
     if asked:
         raise ToolError(
-            f"{' and '.join(asked)}: not available yet; this version runs commands in the foreground, without a terminal",
+            f"{' and '.join(asked)}: not available yet; this version runs commands in the foreground",
             hint="Run the command in the foreground, with a timeout that is long enough.",
         )
 
 
-def directory(workdir: str | None, cwd: Path) -> tuple[Path, str | None]:
-    """Where the command runs, and a note when that isn't where it should.
-
-    Args:
-        workdir: The directory that was asked for: relative to `cwd`, or absolute; `~` is the user's home.
-        cwd: The session's working directory.
+def checked_workdir(workdir: str | None) -> str | None:
+    """`workdir`, if it can be a path.
 
     Raises:
-        ToolError: `workdir` isn't a directory.
+        ToolError: It can't.
     """
-    if workdir is not None:
-        return _asked(workdir, cwd), None
-    if cwd.is_dir():
-        return cwd, None
-    parent = next(parent for parent in [*cwd.parents, Path("/")] if parent.is_dir())
-    return parent, f"The working directory {cwd} doesn't exist any more; the command ran in {parent}."
-
-
-def _asked(workdir: str, cwd: Path) -> Path:
+    if workdir is None:
+        return None
     if "\0" in workdir or not workdir.strip():
         raise ToolError("workdir is empty or has a NUL character in it")
     _bytes(workdir, "workdir")
-    path = Path(os.path.abspath(cwd / os.path.expanduser(workdir)))
-    if os.path.isdir(path):
-        return path
-    what = "isn't a directory" if os.path.exists(path) else "doesn't exist"
-    # For an absolute one nobody has asked where relative ones start.
-    hint = "Give one that exists." if workdir.startswith(("/", "~")) else f"Relative ones start from {cwd}."
-    raise ToolError(f"The directory {workdir[:300]} {what}", hint=hint)
+    return workdir
 
 
 def _bytes(text: str, name: str) -> bytes:

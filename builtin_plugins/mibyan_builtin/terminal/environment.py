@@ -25,8 +25,9 @@ def command_environment(
         secrets: Names of further variables that hold secrets.
         passthrough: Names of variables that are given all the same.
     """
-    return {name: value for name, value in environ.items() if name in passthrough or not _withheld(name, secrets)}
+    return {name: value for name, value in environ.items() if not is_withheld(name, secrets, passthrough)}
 
 
-def _withheld(name: str, secrets: Collection[str]) -> bool:
-    return name in secrets or name in _SHELL_FILES or SECRET.search(name) is not None
+def is_withheld(name: str, secrets: Collection[str], passthrough: Collection[str]) -> bool:
+    """Whether commands don't get the variable `name`; see `command_environment`."""
+    return name not in passthrough and (name in secrets or name in _SHELL_FILES or SECRET.search(name) is not None)

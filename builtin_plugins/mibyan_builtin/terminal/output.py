@@ -5,6 +5,10 @@ from __future__ import annotations
 import codecs
 import re
 from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: Characters of a line that are held back to see what a carriage return makes of it; a longer line is cut there.
 LONGEST_LINE = 65_536
@@ -52,11 +56,25 @@ def _last_state(line: str) -> str:
     return "\r".join(states[last:])
 
 
+def bounded(text: str, limit: int, file: str | None = None) -> str:
+    """The beginning and the end of a text, `limit` characters, with a marker between them; `file` has all of it."""
+    if len(text) <= limit:
+        return text
+    head = int(limit * HEAD)
+    return f"{text[:head]}\n{_marker(len(text) - limit, len(text), text.count(chr(10)), file)}\n{text[len(text) - limit + head :]}"
+
+
+def _marker(left_out: int, characters: int, lines: int, file: str | None) -> str:
+    where = f"; the whole is in {file}" if file else ""
+    return f"[… {left_out:,} of {characters:,} characters ({lines:,} lines in all) left out{where} …]"
+
+
 class Output:
     """What a command has written so far: its beginning and its end.
 
     Args:
         limit: Characters that are kept at most.
+        pass_on: Gets all of it, cleaned, as it comes.
     """
 
     #: Characters written, after cleaning.
@@ -64,7 +82,8 @@ class Output:
     #: Line endings written.
     lines: int
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, pass_on: Callable[[str], None] | None = None) -> None:
+        self._pass_on = pass_on
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._head_room = int(limit * HEAD)
         self._tail_room = limit - self._head_room
@@ -90,15 +109,14 @@ class Output:
         self._keep(clean_line(self._line))
         self._line = ""
 
-    def text(self) -> str:
-        """The output, with a marker where something was left out."""
+    def text(self, file: str | None = None) -> str:
+        """The output, with a marker where something was left out; `file` has all of it."""
         head, tail = "".join(self._head), "".join(self._tail)
         if not self.truncated:
             return head + tail
         tail = tail[-self._tail_room :] if self._tail_room else ""
         left_out = self.characters - len(head) - len(tail)
-        marker = f"[… {left_out:,} of {self.characters:,} characters ({self.lines:,} lines in all) left out …]"
-        return f"{head}\n{marker}\n{tail}"
+        return f"{head}\n{_marker(left_out, self.characters, self.lines, file)}\n{tail}"
 
     @property
     def _kept(self) -> int:
@@ -117,6 +135,8 @@ class Output:
 
     def _keep(self, text: str) -> None:
         self.characters += len(text)
+        if self._pass_on is not None:
+            self._pass_on(text)
         if self._head_room:
             self._head.append(text[: self._head_room])
             text = text[self._head_room :]
