@@ -109,13 +109,14 @@ def _checked(code: str) -> str:
 def _directory(ctx: ToolContext) -> tuple[Path, str | None]:
     from pathlib import Path
 
-    from mibyan_builtin.terminal.arguments import directory
+    from mibyan_builtin.terminal.directories import working_directory
 
     try:
         cwd = Path(ctx.session.cwd(ctx.task_id)) if ctx.session is not None else Path.cwd()
     except FileNotFoundError:
         raise ToolError("The working directory doesn't exist any more") from None
-    return directory(None, cwd)
+    where, note = working_directory(None, str(cwd))
+    return Path(where), note
 
 
 def _environment(ctx: ToolContext) -> dict[str, str]:

@@ -8,13 +8,14 @@ import shutil
 import struct
 import subprocess
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mibyan.environments import BackendError, CommandProcess
 from mibyan_builtin.terminal.shellstate import read_report
-from mibyan_builtin.terminal.tree import GRACE, MARK, PATIENCE, end_tree
+from mibyan_builtin.terminal.tree import GRACE, MARK, PATIENCE, end_tree, group, send
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,6 +43,8 @@ class Start:
     stdin: bytes | None = None
     keep_stdin: bool = False
     pty: bool = False
+    #: Whether its first process only watches over it, and dies of signals that are the command's.
+    watched: bool = False
     #: The descriptors that it inherits.
     pass_fds: tuple[int, ...] = ()
 
@@ -87,7 +90,8 @@ class LocalProcess(CommandProcess):
         self._report: Report | None = None
         self._lock = threading.RLock()
         self._pending = bytearray(start.stdin or b"")
-        self._pty, self._killing, self._closed = start.pty, False, False
+        self._pty, self._watched = start.pty, start.watched
+        self._killing = self._closed = False
         self._finishing = not start.keep_stdin
         self._eof_due = 0.0
         self._selector = selectors.DefaultSelector()
@@ -123,7 +127,7 @@ class LocalProcess(CommandProcess):
         """On a terminal the end of the input is a sign in it."""
         if self._finishing:
             self._eof_due = time.monotonic() + _EOF_AGAIN
-            self._pending += _EOF if self._pending[-1:] in (b"", b"\n") else _EOF * 2
+            self._pending += _EOF if bytes(self._pending[-1:]) in {b"", b"\n"} else _EOF * 2
 
     def _watch_all(self) -> None:
         for fd in {self._in, self._out} - {-1}:
@@ -188,7 +192,11 @@ class LocalProcess(CommandProcess):
     def signal(self, number: int) -> None:
         """See `CommandProcess`."""
         with self._lock, suppress(ProcessLookupError, PermissionError):
-            if self._process.poll() is None:
+            if self._process.poll() is not None:
+                return
+            if self._watched:
+                send(group(self._process.pid), number)
+            else:
                 os.killpg(self._process.pid, number)
 
     def kill(self, grace: float = GRACE) -> None:

@@ -52,6 +52,7 @@ class LocalEnvironment(Environment):
         self._closed = False
         kind, network = (settings.sandbox, settings.sandbox_network) if settings else ("none", False)
         self._sandbox: Sandbox | None = sandbox(kind, self.cwd, network=network)
+        self._watched = self._sandbox is not None and self._sandbox.watches
 
     @property
     def cwd(self) -> str:
@@ -98,7 +99,7 @@ class LocalEnvironment(Environment):
         try:
             words = self._words(command, directory, told, functions)
             inherited = tuple(fd for fd in (told, functions) if fd is not None)
-            start = Start(words, directory, environment, stdin, keep_stdin, pty, inherited)
+            start = Start(words, directory, environment, stdin, keep_stdin, pty, self._watched, inherited)
             process = self._started(start, report, lambda said: self._keep(given, said))
         except BaseException:
             _close(report)

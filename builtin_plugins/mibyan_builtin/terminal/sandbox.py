@@ -54,6 +54,8 @@ class Sandbox(ABC):
     """
 
     name: str
+    #: Whether a process of its own watches over the command.
+    watches = False
 
     def __init__(self, *, network: bool) -> None:
         self._network = network
@@ -94,6 +96,7 @@ class Bubblewrap(Sandbox):
     """The program `bwrap`: namespaces of its own for mounts, processes and network."""
 
     name = "bwrap"
+    watches = True
 
     def __init__(self, *, network: bool) -> None:
         super().__init__(network=network)

@@ -58,8 +58,8 @@ def end_tree(leader: int, mark: str, *, grace: float = GRACE) -> None:
     # All are stopped before any is told to end: else a shell whose program has just ended goes on to the next one.
     known: Known = set()
     found = _freeze(leader, mark, known)
-    _send(found, signal.SIGTERM)
-    _send(found, signal.SIGCONT)
+    send(found, signal.SIGTERM)
+    send(found, signal.SIGCONT)
     until = time.monotonic() + grace
     while _members(leader, mark, known):
         if time.monotonic() > until:
@@ -73,7 +73,7 @@ def _freeze(leader: int, mark: str, known: Known) -> set[int]:
     until = time.monotonic() + PATIENCE
     stopped: set[int] = set()
     while (fresh := _members(leader, mark, known) - stopped) and time.monotonic() < until:
-        _send(fresh, signal.SIGSTOP)
+        send(fresh, signal.SIGSTOP)
         stopped |= fresh
     return stopped
 
@@ -82,13 +82,19 @@ def _kill(leader: int, mark: str, known: Known) -> None:
     """SIGKILL until nobody is left."""
     until = time.monotonic() + PATIENCE
     while found := _freeze(leader, mark, known):
-        _send(found, signal.SIGKILL)
+        send(found, signal.SIGKILL)
         if time.monotonic() > until:
             return
         time.sleep(TICK)
 
 
-def _send(pids: Collection[int], number: signal.Signals) -> None:
+def group(leader: int) -> list[int]:
+    """The processes of the group that `leader` leads, without itself."""
+    return [each.pid for each in _processes() if each.group == leader and each.pid != leader]
+
+
+def send(pids: Collection[int], number: int) -> None:
+    """Send a signal to those that are still there."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)

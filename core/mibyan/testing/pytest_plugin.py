@@ -28,6 +28,10 @@ _MARKER = (
 )
 
 
+#: The tests that others subclass say what differs, as tests of their own would.
+pytest.register_assert_rewrite("mibyan.testing.environments")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The option of `definitions_snapshot`."""
     group = parser.getgroup("mibyan", "Mibyan's test kit")
