@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from benchmarks.figures import Figure
 
 #: The groups, in the order in which they run; each is a module with `figures(effort)`.
-GROUPS = ("calls", "registration", "definitions", "concurrency", "deadlines", "finding", "judging", "scripts", "start")
+GROUPS = (
+    "calls", "registration", "definitions", "concurrency", "deadlines", "commands", "finding", "judging", "scripts", "start",
+)  # fmt: skip
 
 #: The group that needs other people's software, and whose without being asked.
 PEERS_GROUP = "peers"

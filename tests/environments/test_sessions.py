@@ -186,3 +186,12 @@ def test_head_and_tail(size: int) -> None:
     small = HeadAndTail(1000)
     small.write(data)
     assert small.kept() == (data, 0)
+
+
+def test_the_sandbox_is_the_operators_choice(tmp_path: Path) -> None:
+    """terminal.sandbox: a backend is told of it."""
+    config = {"terminal": {"sandbox": "landlock", "sandbox_network": True, "backend": "elsewhere"}}
+    with mibyan.Runtime(home=tmp_path / "home", config=config) as rt:
+        rt.add_hook("mibyan_terminal_environments", lambda: {"elsewhere": f"{__name__}:Elsewhere"})
+        settings = rt.session().environment().context.settings
+        assert (settings.sandbox, settings.sandbox_network) == ("landlock", True)

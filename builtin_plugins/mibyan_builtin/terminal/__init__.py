@@ -74,6 +74,7 @@ def terminal(
         watch_patterns: Tell when its output matches. Only for the background.
     """
     from mibyan_builtin.terminal import arguments
+    from mibyan_builtin.terminal.endless import refuse_endless
 
     later = {"background": background, "notify_on_complete": notify_on_complete, "watch_patterns": watch_patterns}
     arguments.refuse_later(later)
@@ -85,6 +86,7 @@ def terminal(
         arguments.checked_workdir(workdir),
     )
     seconds = arguments.checked_timeout(timeout, ctx.settings.terminal.timeout if ctx.settings else TIMEOUT)
+    refuse_endless(text)
     return _run(ctx, text, where, _seconds(ctx, seconds), data, pty=pty)
 
 

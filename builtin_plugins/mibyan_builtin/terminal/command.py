@@ -135,7 +135,6 @@ class LocalProcess(CommandProcess):
         self._selector.register(self._out, selectors.EVENT_READ, "output")
         if self._report_fd is not None:
             os.set_blocking(self._report_fd, False)
-            self._selector.register(self._report_fd, selectors.EVENT_READ, "report")
         with suppress(AttributeError, OSError):  # Linux only; elsewhere the end is seen at the next look
             self._selector.register(os.pidfd_open(self._process.pid), selectors.EVENT_READ, "end")
         self._pump()
@@ -155,12 +154,13 @@ class LocalProcess(CommandProcess):
             return None
         self._watch_input()
         data: bytes | None = b""
-        for key, _ in self._selector.select(max(timeout, 0.0)):
+        found = self._selector.select(max(timeout, 0.0))
+        if not found:
+            self._listen()
+        for key, _ in found:
             match key.data:
                 case "output":
                     data = self._taken()
-                case "report":
-                    self._listen()
                 case "input":
                     self._pump()
                 case _:
@@ -253,7 +253,7 @@ class LocalProcess(CommandProcess):
         return data
 
     def _listen(self) -> None:
-        """Take what the shell reports."""
+        """Take what the shell reports; it comes in many small pieces, so nobody is woken for each."""
         fd = self._report_fd
         with suppress(OSError):
             while fd is not None and (data := os.read(fd, CHUNK)):

@@ -66,8 +66,8 @@ def script(out: int, functions: int | None, *, bash: bool) -> str:
     # `eval` keeps what is wrong with the command's syntax the command's, and all of this is in one line, so that the
     # command's own lines have their numbers. A trap of its own may take the place of ours.
     return (
-        f"{take}trap '{tell}' EXIT; {COMMAND}=$1; shift; eval \"${COMMAND}\"; "
-        f"{{ set -- $?; set +xve; }} 2>/dev/null; {tell}; {word} exit $1"
+        f'{take}trap \'[ -z "${{{COMMAND}-}}" ] || {{ {tell}; }}\' EXIT; {COMMAND}=$1; shift; eval "${COMMAND}"; '
+        f"{{ set -- $?; set +xve; }} 2>/dev/null; {tell}; {COMMAND}=; {word} exit $1"
     )
 
 

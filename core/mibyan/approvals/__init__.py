@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mibyan.approvals.broker import Approvals
     from mibyan.approvals.channel import ApprovalQueue
     from mibyan.approvals.evaluate import detect_dangerous_command, evaluate_command
+    from mibyan.approvals.foreground import foreground_commands
     from mibyan.approvals.operator_rules import OperatorRule, operator_rule
     from mibyan.approvals.patterns import DANGEROUS_PATTERNS
     from mibyan.approvals.python_code import evaluate_code
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "AllowEntry": "allowlist", "Allowlist": "allowlist",
-    "ANSWERS": "requests", "DANGEROUS_PATTERNS": "patterns", "Approval": "requests", "ApprovalRequest": "requests", "ApprovalQueue": "channel", "Approvals": "broker", "detect_dangerous_command": "evaluate",
+    "ANSWERS": "requests", "DANGEROUS_PATTERNS": "patterns", "foreground_commands": "foreground", "Approval": "requests", "ApprovalRequest": "requests", "ApprovalQueue": "channel", "Approvals": "broker", "detect_dangerous_command": "evaluate",
     "evaluate_code": "python_code", "evaluate_command": "evaluate", "OperatorRule": "operator_rules", "operator_rule": "operator_rules", "CommandContext": "verdict", "Finding": "verdict",
     "Verdict": "verdict",
 }  # fmt: skip
@@ -41,6 +42,7 @@ __all__ = [
     "detect_dangerous_command",
     "evaluate_code",
     "evaluate_command",
+    "foreground_commands",
     "operator_rule",
 ]  # fmt: skip
 
