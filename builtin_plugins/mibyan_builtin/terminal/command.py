@@ -222,8 +222,10 @@ class LocalProcess(CommandProcess):
             if self._closed:
                 return
             self._closed = True
-            if self._report_fd is not None:
-                self._listen()
+            self._listen()
+            if self._report_fd is not None:  # a process that goes on has it too
+                self._drop(self._report_fd)
+                self._report_fd = None
             self._in = -1 if self._in == self._out else self._in
             for key in list(self._selector.get_map().values()):
                 self._drop(key.fd)
