@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from mibyan import Ask, Block, Modify, Runtime, ToolCall
-from mibyan.approvals import CommandContext, Finding, Verdict, evaluate_command
+from mibyan.approvals import CommandContext, Finding, Verdict, evaluate_code, evaluate_command
 from mibyan.errors import ConfigError
 
 SOON = 20.0
@@ -79,6 +79,23 @@ def test_approvals_P4_hardline_and_deny_hold_in_every_mode(make, mode):
         assert (denied.status, "approvals.deny" in denied.error) == ("blocked", True)
     assert (rt.asked, rt.ran) == ([], [])
     assert "blocked" in [decision.kind for decision in rt.report().decisions]
+
+
+def test_approvals_P4_a_denied_command_is_denied_in_a_script_too(make):
+    """terminal.P4: deny globs reach the shell commands that a script runs, also in scripts inside of it."""
+    rt = make("always", mode="off", deny=["git push*"])
+    rt.registry.register(
+        "script",
+        "t",
+        {"description": ""},
+        lambda args: "ran",
+        approval=lambda args, context: evaluate_code(args["code"]),
+    )
+    inner = "import os; os.system('ls; git push origin')"
+    for code in (inner, f"exec({inner!r})", "import subprocess as s; s.run(['git', 'push'])"):
+        result = rt.execute(ToolCall("script", {"code": code}))
+        assert (result.status, "approvals.deny" in result.error) == ("blocked", True), code
+    assert rt.execute(ToolCall("script", {"code": "import os; os.system('git pull')"})).status == "ok"
 
 
 @pytest.mark.parametrize(("mode", "asked"), [("manual", 1), ("off", 0)])

@@ -97,7 +97,8 @@ class ApprovalPolicy:
         findings = () if verdict is None else _findings(verdict)
         if hardline := [finding for finding in findings if finding.level == "hardline"]:
             return Ruling("block", self._never(subject, hardline), "approvals")
-        if command is not None and (line := self._denied_by(command)) is not None:
+        inner = () if verdict is None else verdict.inner
+        if (line := self._denied_by((command, *inner) if command else inner)) is not None:
             message = f"{subject.tool_name} was blocked: the operator denies this command ({line})."
             return Ruling("block", f"{message} No answer can allow it; don't retry or rephrase it.", line)
         needs = (*findings, *(self._asked(subject, who, ask) for who, ask in subject.asks))
@@ -125,14 +126,17 @@ class ApprovalPolicy:
             }
         return opened
 
-    def _denied_by(self, command: str) -> str | None:
-        if not self._settings.deny:
+    def _denied_by(self, commands: Sequence[str]) -> str | None:
+        if not self._settings.deny or not commands:
             return None
         from mibyan.approvals.globs import denies
         from mibyan.approvals.simple_commands import simple_commands
 
-        simple = simple_commands(command).texts
-        return next((line for glob, line in self._settings.deny if denies(glob, command, simple)), None)
+        read = [(command, simple_commands(command).texts) for command in commands]
+        denied = (
+            line for glob, line in self._settings.deny for command, simple in read if denies(glob, command, simple)
+        )
+        return next(denied, None)
 
     def _never(self, subject: Subject, hardline: Sequence[Finding]) -> str:
         what = "; ".join(dict.fromkeys(f"{one_line(self._clean(each.description))} ({each.id})" for each in hardline))

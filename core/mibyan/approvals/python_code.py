@@ -65,7 +65,7 @@ def _judged(source: str, context: CommandContext, depth: int) -> Verdict:
     judgement = _Judgement(source, context, depth)
     judgement.judge()
     order = sorted(judgement.findings, key=lambda one: (-LEVELS.index(one.level), one.span, one.id))
-    return Verdict(worst(one.level for one in order), tuple(order))
+    return Verdict(worst(one.level for one in order), tuple(order), inner=tuple(judgement.commands))
 
 
 class _Judgement:
@@ -77,6 +77,8 @@ class _Judgement:
         self._depth = depth
         self._starts: list[int] | None = None
         self.findings: dict[Finding, None] = {}
+        #: The shell commands in it, as far as they are known.
+        self.commands: dict[str, None] = {}
 
     def judge(self) -> None:
         whole = (0, len(self._source))
@@ -115,13 +117,17 @@ class _Judgement:
     def _command(self, text: str, node: ast.AST) -> None:
         from mibyan.approvals.shell.values import as_code
 
-        self._take(evaluate_command(as_code(text), self._context), node)
+        code = as_code(text)
+        self.commands[code] = None
+        self._take(evaluate_command(code, self._context), node)
 
     def _code(self, text: str, node: ast.AST) -> None:
         if self._depth >= _DEEPEST:
             self._note("opaque_exec", self._span(node))
         else:
-            self._take(_judged(text, self._context, self._depth + 1), node)
+            verdict = _judged(text, self._context, self._depth + 1)
+            self.commands.update(dict.fromkeys(verdict.inner))
+            self._take(verdict, node)
 
     def _take(self, verdict: Verdict, node: ast.AST) -> None:
         """What was found inside, at the place where it stands here."""

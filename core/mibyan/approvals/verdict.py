@@ -50,6 +50,8 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     #: What was judged: globs of `approvals.deny` and `command_allowlist` are matched against it.
     command: str = ""
+    #: Shell commands inside of what was judged, a script's: globs of `approvals.deny` are matched against them too.
+    inner: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """As JSON types."""
@@ -78,11 +80,12 @@ def plain_verdict(verdict: Verdict) -> Verdict:
         TypeError: Something in it has the wrong type.
     """
     findings = tuple(_plain_finding(finding) for finding in tuple(verdict.findings))
-    if not isinstance(verdict.command, str) or verdict.level not in LEVELS:
-        msg = "Verdict(level, findings, command) takes a level, findings and a text"
+    inner = tuple(verdict.inner)
+    if verdict.level not in LEVELS or not all(isinstance(text, str) for text in (verdict.command, *inner)):
+        msg = "Verdict(level, findings, command, inner) takes a level, findings, a text and texts"
         raise TypeError(msg)
     level = worst((plain_text(verdict.level), *(finding.level for finding in findings)))
-    return Verdict(level, findings, plain_text(verdict.command))
+    return Verdict(level, findings, plain_text(verdict.command), tuple(map(plain_text, inner)))
 
 
 def _plain_finding(finding: object) -> Finding:
