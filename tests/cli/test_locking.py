@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -263,6 +264,7 @@ def test_a_locked_start_imports_nothing_heavy_S3(home: Path, run: Callable) -> N
     """With frozen plugins neither they nor pydantic, yaml or pluggy are imported to see that all is as it was accepted."""
     add_plugin(home, "ice", "raise SystemExit('imported')\n", json.dumps(FROZEN))
     assert run("plugins", "lock").code == 0
+    time.sleep(0.05)  # what was written within the clock's last ticks isn't kept: it may yet change unnoticed
     run("tools", "list", "--locked")  # fills the caches of manifests and digests
     script = (
         "import sys\nfrom mibyan.cli.main import main\ncode = main(['tools', 'list', '--locked'])\n"

@@ -45,4 +45,5 @@ def test_plugins_M4_a_hundred_plugins(tmp_path: Path) -> None:
     listed = {one["id"]: one for one in json.loads(run("-m", "mibyan", "plugins", "list", "--json")[0])["plugins"]}
     assert all(listed[f"p{number:03}"]["schema_tokens"] > 20 for number in range(100))
     imported = {name for name, one in listed.items() if one["import_ms"] is not None}
-    assert imported == {*learned, "p040", "p042"}
+    # `execute_code` tells which tools scripts can call: that built-in is asked for what the model sees.
+    assert imported - {"code"} == {*learned, "p040", "p042"}

@@ -38,7 +38,7 @@ DEFAULTS = {
     "files": {"roots": []},
     "web": {"provider": "auto", "allow_private": False, "searxng_url": None},
     "terminal": {
-        "backend": "local", "cwd": None, "timeout": 180, "env_passthrough": [], "sandbox": "none",
+        "backend": "local", "cwd": None, "timeout": 180, "env_passthrough": [], "sandbox": "none", "sandbox_network": False,
         "docker": {
             "image": None, "host": None, "mounts": [], "network": "none", "memory": None, "cpus": None, "user": None,
         },

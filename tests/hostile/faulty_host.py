@@ -25,6 +25,11 @@ def process() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def told(definitions: list[Any]) -> list[Any]:
+    """All but the one that has gone with its lie, and the one that names all others."""
+    return [one for one in definitions if one["function"]["name"] not in {"left_lies", "execute_code"}]
+
+
 def main() -> None:
     """Load, call, look."""
     sys.path += os.environ["INSTALLED"].split(os.pathsep)  # behind the standard library, as an environment has it
@@ -38,8 +43,7 @@ def main() -> None:
         parts, offers = rt._parts, rt.plugins.offers
         found = {
             "before": before, "after": after, "calls": calls, "lies": lies,
-            "definitions": [one["function"]["name"] for one in definitions], "again": rt.definitions() == [
-                one for one in definitions if one["function"]["name"] != "left_lies"],
+            "definitions": [one["function"]["name"] for one in definitions], "again": told(rt.definitions()) == told(definitions),
             "tools": rt.registry.get_all_tool_names(), "aliases": [*parts.store.snapshot.aliases],
             "toolsets": [*parts.store.declared_toolsets], "toolset_aliases": [*parts.store.snapshot.toolset_aliases],
             "commands": [*offers.commands], "services": [*offers.services],

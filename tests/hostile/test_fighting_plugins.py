@@ -61,8 +61,9 @@ DAMAGES: dict[str, tuple[Callable[[], object], str]] = {
     "other modules": (lambda: setattr(sys, "modules", dict(sys.modules)), "sys.modules is another object"),
     "no path": (assign(sys, "path", None), "sys.path isn't a list"),
     "no finders": (assign(sys, "meta_path", None), "sys.meta_path isn't a list"),
-    "finders taken away": (sys.meta_path.clear, "isn't in sys.meta_path any more"),
-    "the path emptied": (sys.path.clear, "isn't in sys.path any more"),
+    # Looked up when it is done: another test may have put another list there.
+    "finders taken away": (lambda: sys.meta_path.clear(), "isn't in sys.meta_path any more"),  # noqa: PLW0108
+    "the path emptied": (lambda: sys.path.clear(), "isn't in sys.path any more"),  # noqa: PLW0108
     "a path that can't be": (lambda: sys.path.insert(0, "\ud800"), "'\\ud800' in sys.path can't be a path"),
     "a path with a NUL": (lambda: sys.path.append("a\0b"), "'a\\x00b' in sys.path can't be a path"),
     "a barred module": (lambda: sys.modules.__setitem__("json", None), "the module json can't be imported"),  # type: ignore[arg-type]

@@ -113,16 +113,16 @@ def test_W3_what_it_requires_comes_by_the_installer(
     check: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """plugins.W3: what it requires is installed with it, and before what Mibyan lends; what can't be had is told."""
-    source = f"import dice_helper\nfrom mdurl import OWN\n{dedent(SOURCE)}"
+    source = f"import dice_helper\nfrom text_unidecode import OWN\n{dedent(SOURCE)}"
     root = write_project(tmp_path / "dice", "mibyan-plugin-dice", "mibyan_plugin_dice", source)
     file = root / "pyproject.toml"
     file.write_text(
         file.read_text().replace(
-            "requires-python", 'dependencies = ["mibyan", "dice-helper", "mdurl>=99"]\nrequires-python'
+            "requires-python", 'dependencies = ["mibyan", "dice-helper", "text-unidecode>=99"]\nrequires-python'
         )
     )
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "dist"))
-    hand_made(tmp_path / "dist", "mdurl", "99", "OWN = True\n")
+    hand_made(tmp_path / "dist", "text_unidecode", "99", "OWN = True\n")
     found = check(root, "--offline")
     assert set(failed(found)) == {"install"}
     assert "dice-helper" in found["install"]["text"]
