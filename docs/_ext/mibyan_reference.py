@@ -99,9 +99,11 @@ def command_rules() -> str:
 
 
 def approvals() -> str:
-    """The public names of `mibyan.approvals`."""
+    """The public names of `mibyan.approvals` that the Python reference hasn't."""
     import mibyan.approvals as module
 
+    page = Path(__file__).parents[1].joinpath("reference", "python.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"^\.\. auto\w+:: mibyan\.approvals\.(\w+)", page, re.MULTILINE))
     texts = {
         "ANSWERS": "The answers to a question.",
         "DANGEROUS_PATTERNS": "`(regular expression, description)` of each rule, the worst first: a view for people, by which nothing is decided.",
@@ -111,6 +113,7 @@ def approvals() -> str:
         if name in texts
         else _public_name(name, getattr(module, name), "mibyan.approvals")
         for name in module.__all__
+        if name not in told
     )
 
 

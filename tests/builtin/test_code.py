@@ -164,9 +164,11 @@ def test_X1_fifty_calls(run) -> None:
 def test_X1_tracebacks_have_the_scripts_lines(run) -> None:
     """As if it had been run by itself."""
     answer = run("\n\ndef f():\n    return 1 / 0\n\nf()\n")
-    assert answer["output"].startswith(
-        'Traceback (most recent call last):\n  File "execute_code.py", line 6, in <module>\n    f()\n  File "execute_code.py", line 4, in f\n    return 1 / 0\n'
-    )
+    told = [line for line in answer["output"].splitlines() if set(line) - set(" ~^")]  # newer Pythons mark the places
+    assert told[:5] == [
+        "Traceback (most recent call last):", '  File "execute_code.py", line 6, in <module>', "    f()",
+        '  File "execute_code.py", line 4, in f', "    return 1 / 0",
+    ]  # fmt: skip
     assert answer["output"].endswith("ZeroDivisionError: division by zero\n")
     assert run("x = (")["output"].startswith('  File "execute_code.py", line 1\n    x = (\n')
 
@@ -285,7 +287,7 @@ HOSTILE = {
     "forged token": "s = connect(); t = b'0' * 64; s.sendall(len(t).to_bytes(4, 'big') + t); print(gone(s))",
     "huge frame": "s = connect(); s.sendall(len(token).to_bytes(4, 'big') + token + b'\\xff\\xff\\xff\\xff'); print(gone(s))",
     "no call": "for body in (b'[]', b'nonsense', b'{\"id\": [], \"name\": 1}', b'[' * 100000):\n    s = connect(); s.sendall(len(token).to_bytes(4, 'big') + token + len(body).to_bytes(4, 'big') + body); print(gone(s))",
-    "many connections": "held = []\nfor i in range(3000):\n    try: held.append(connect())\n    except OSError: held.clear()\nheld.clear()",
+    "many connections": "held = []\nfor i in range(3000):\n    try: held.append(connect())\n    except OSError: held.clear()\nheld.clear()\nimport time; time.sleep(1)  # the host has to see that they are gone",
     "unread": "s = connect(); body = b'{\"id\": 1, \"name\": \"x\", \"arguments\": {}}'; s.sendall(len(token).to_bytes(4, 'big') + token)\ntry:\n    for i in range(100000): s.sendall(len(body).to_bytes(4, 'big') + body)\nexcept OSError: print('gone')",
     "closed descriptors": "os.closerange(3, 256)",
     "a folder nobody may read": "d = os.path.dirname(_mibyan_connection.path) + '/a/b'; os.makedirs(d); open(d + '/f', 'w').close(); os.chmod(d, 0); os.symlink('/etc', os.path.dirname(d) + '/link')",

@@ -66,6 +66,7 @@ def test_B2_they_stand_under_its_deadline(runtime: Runtime) -> None:
     def ask(calls):
         statuses.append(calls.execute(ToolCall("slow")).status)
         ended.set()
+        over.wait(30)  # it has no answer of its own in time
         return {}
 
     add(runtime, ask)

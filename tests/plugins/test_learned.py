@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -655,6 +656,7 @@ def test_values_are_kept_as_digests(world: World, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("LEARNT_KEY", "sk-very-secret-value")
     world.config("plugins: {entries: {lazy: {config: {token: hunter2-config-secret}}}}")
     one(world, "import os\nKEY = os.environ.get('LEARNT_KEY')\n" + tool("word"))
+    time.sleep(0.05)  # of what was written within the clock's last ticks nothing is kept
     assert again(world).get("lazy").state == "ready"
     for path in (learned_file(world), world.home / "cache" / "contents.bin", world.home / "cache" / "plugins.json"):
         content = path.read_bytes()
