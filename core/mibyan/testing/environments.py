@@ -157,7 +157,8 @@ class EnvironmentConformance:
         with self.make() as environment:
             folder = self.folder(environment)
             result = environment.run(_WRITERS.format(folder=folder), timeout=0.7)
-            assert (result.ended_by, result.text) == ("timeout", "ready\n")
+            # A shell may say that its program was terminated before it is itself.
+            assert (result.ended_by, result.text[:6]) == ("timeout", "ready\n")
             assert result.exit_code != 0
             self._nothing_appears(environment, folder)
 
@@ -176,7 +177,7 @@ class EnvironmentConformance:
             result = environment.run(
                 _WRITERS.format(folder=folder), timeout=self.patience, cancelled=cancelled, on_output=told.append
             )
-            assert (result.ended_by, b"".join(told)) == ("cancelled", b"ready\n")
+            assert (result.ended_by, b"".join(told)[:6]) == ("cancelled", b"ready\n")
             assert time.monotonic() - moment[0] < self.patience / 2
             self._nothing_appears(environment, folder)
 
