@@ -26,9 +26,11 @@ _CALLS, _NAP = 4, 0.3
 _FOUR = """
 import threading
 from mibyan_tools import nap
-threads = [threading.Thread(target=lambda: print(nap()["napped"])) for _ in range(4)]
+answers = []
+threads = [threading.Thread(target=lambda: answers.append(nap()["napped"])) for _ in range(4)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
+for answer in answers: print(answer)
 """
 
 
