@@ -39,22 +39,13 @@ class _Prefix:
     contained: bool = False
 
 
-_SUDO = (
-    *tuple("ughpCrtTURD"),
-    "user",
-    "group",
-    "host",
-    "prompt",
-    "chdir",
-    "chroot",
-    "close-from",
-    "role",
-    "type",
-    "other-user",
-)
+#: Options of `sudo` that have a value.
+SUDO_VALUES: Final = (
+    *tuple("ughpCrtTURD"), "user", "group", "host", "prompt", "chdir", "chroot", "close-from", "role", "type", "other-user",
+)  # fmt: skip
 
 _PREFIXES: Final[dict[str, _Prefix]] = {
-    "sudo": _Prefix(_SUDO, assigns=True), "sudoedit": _Prefix(_SUDO), "doas": _Prefix(tuple("uC")), "pkexec": _Prefix(("user",)),
+    "sudo": _Prefix(SUDO_VALUES, assigns=True), "sudoedit": _Prefix(SUDO_VALUES), "doas": _Prefix(tuple("uC")), "pkexec": _Prefix(("user",)),
     "env": _Prefix(("u", "C", "S", "a", "unset", "chdir", "split-string", "argv0"), assigns=True), "nice": _Prefix(("n", "adjustment")),
     "ionice": _Prefix((*tuple("cnpPu"), "class", "classdata")), "chrt": _Prefix(tuple("TPD"), 1), "taskset": _Prefix((), 1),
     "timeout": _Prefix(("k", "s", "kill-after", "signal"), 1), "gtimeout": _Prefix(("k", "s", "kill-after", "signal"), 1),

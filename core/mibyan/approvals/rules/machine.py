@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mibyan.approvals.shell.call import program_name
 from mibyan.approvals.shell.options import Options
 from mibyan.approvals.shell.values import PROCESS_IDS, SHELL_OUTPUT
+from mibyan.approvals.wrappers import SUDO_VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -222,19 +223,7 @@ _SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish", "su"))
 def _sudo(call: Call) -> Iterator[Found]:
     options = Options(
         call.args[1:],
-        (
-            *tuple("ughpCrtTURD"),
-            "user",
-            "group",
-            "host",
-            "prompt",
-            "chdir",
-            "chroot",
-            "close-from",
-            "role",
-            "type",
-            "other-user",
-        ),
+        SUDO_VALUES,
         mixed=False,
     )
     opens = len(options.operands) == 1 and program_name(options.operands[0].text) in _SHELLS and not call.stdin.given
