@@ -6,6 +6,7 @@ import pytest
 
 from mibyan.approvals import evaluate
 from mibyan.approvals.foreign_code import foreign_code
+from mibyan.approvals.kept import KeptVerdicts
 from mibyan.approvals.normal import normalised, without_nul
 from mibyan.approvals.shell.call import Call
 from mibyan.approvals.shell.scope import Scope
@@ -74,8 +75,7 @@ def test_J4_a_verdict_is_kept(monkeypatch):
     judged = []
     real = evaluate._judged
     monkeypatch.setattr(evaluate, "_judged", lambda command, context: judged.append(command) or real(command, context))
-    monkeypatch.setattr(evaluate, "_cache", type(evaluate._cache)())
-    monkeypatch.setattr(evaluate, "_KEPT", 2)
+    monkeypatch.setattr(evaluate, "_kept", KeptVerdicts(2, 20_000))
     for command in ("echo 1", "echo 1", "echo 2", "echo 3", "echo 1"):
         evaluate.evaluate_command(command)
     assert judged == ["echo 1", "echo 2", "echo 3", "echo 1"]

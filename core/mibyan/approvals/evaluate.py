@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from mibyan.approvals.judge import Judge
+from mibyan.approvals.kept import KeptVerdicts
 from mibyan.approvals.normal import normalised, without_nul
 from mibyan.approvals.shell.parser import PATIENCE, Parser
 from mibyan.approvals.verdict import LEVELS, CommandContext, Finding, Verdict, worst
@@ -15,13 +14,8 @@ from mibyan.records import replace
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Verdicts that are kept, and characters of a command up to which one is.
-_KEPT: Final = 512
-_KEPT_LENGTH: Final = 20_000
-
 _DEFAULT: Final = CommandContext()
-_cache: OrderedDict[tuple[str, CommandContext], Verdict] = OrderedDict()
-_lock = threading.Lock()
+_kept = KeptVerdicts(512, 20_000)
 
 
 def evaluate_command(command: str, context: CommandContext | None = None) -> Verdict:
@@ -41,11 +35,10 @@ def evaluate_command(command: str, context: CommandContext | None = None) -> Ver
         msg = f"A command is a text, not {type(command).__name__}."
         raise TypeError(msg)
     key = (command, context or _DEFAULT)
-    found = _cache.get(key)
+    found = _kept.get(key)
     if found is None:
         found = _judged(command, key[1])
-        if len(command) <= _KEPT_LENGTH:
-            _keep(key, found)
+        _kept.keep(key, found)
     return found
 
 
@@ -63,13 +56,6 @@ def detect_dangerous_command(
     """
     findings = evaluate_command(command, context).findings
     return (True, findings[0].id, findings[0].description) if findings else (False, None, None)
-
-
-def _keep(key: tuple[str, CommandContext], verdict: Verdict) -> None:
-    with _lock:
-        _cache[key] = verdict
-        if len(_cache) > _KEPT:
-            _cache.popitem(last=False)
 
 
 def _judged(command: str, context: CommandContext) -> Verdict:

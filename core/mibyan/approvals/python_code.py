@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from mibyan.approvals.evaluate import evaluate_command
+from mibyan.approvals.kept import KeptVerdicts
 from mibyan.approvals.python.rules import PYTHON_RULES
 from mibyan.approvals.rules.book import RULES
 from mibyan.approvals.verdict import LEVELS, CommandContext, Finding, Verdict, worst
@@ -20,13 +19,8 @@ _LONGEST: Final = 200_000
 _MOST_NODES: Final = 30_000
 #: Scripts in scripts in scripts.
 _DEEPEST: Final = 3
-#: Verdicts that are kept, and characters of a script up to which one is.
-_KEPT: Final = 128
-_KEPT_LENGTH: Final = 50_000
-
 _DEFAULT: Final = CommandContext()
-_cache: OrderedDict[tuple[str, CommandContext], Verdict] = OrderedDict()
-_lock = threading.Lock()
+_kept = KeptVerdicts(128, 50_000)
 
 
 def evaluate_code(source: str, context: CommandContext | None = None) -> Verdict:
@@ -50,14 +44,10 @@ def evaluate_code(source: str, context: CommandContext | None = None) -> Verdict
         msg = f"A script is a text, not {type(source).__name__}."
         raise TypeError(msg)
     key = (source, context or _DEFAULT)
-    found = _cache.get(key)
+    found = _kept.get(key)
     if found is None:
         found = _judged(source, key[1], 0)
-        if len(source) <= _KEPT_LENGTH:
-            with _lock:
-                _cache[key] = found
-                if len(_cache) > _KEPT:
-                    _cache.popitem(last=False)
+        _kept.keep(key, found)
     return found
 
 
